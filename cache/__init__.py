@@ -1,0 +1,1 @@
+"""Where it lives: content store, native store, environments, locks, garbage collection."""

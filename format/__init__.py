@@ -1,0 +1,1 @@
+"""What a package is: container, manifest, function types, the VIS rules, signatures."""

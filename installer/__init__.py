@@ -1,0 +1,1 @@
+"""What happens on arrival: target detection, plan, compiling, linking, gates, answer check."""

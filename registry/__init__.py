@@ -1,0 +1,1 @@
+"""How a package travels: index, trust, fetching and publishing."""

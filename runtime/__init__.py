@@ -1,0 +1,1 @@
+"""How it runs: typed libraries loaded through ctypes, without LLVM on the path."""

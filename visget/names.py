@@ -1,0 +1,92 @@
+"""Names of packages, versions and requirements, parsed once into their normal form.
+
+Invariant: a PackageName is already normal, so two names are the same package exactly when the strings are
+equal. The rule is written in docs/spec/manifest.md, section "Names"; versions and requirements are PEP 440.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NewType
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from visget.errors import UsageError
+
+PackageName = NewType("PackageName", str)
+"""A name that passed parse_name()."""
+
+NAME_LIMIT = 64
+_NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
+# Device names of Windows: a file of that name cannot be written there, with any suffix.
+_RESERVED = frozenset(
+    ["con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))]
+)
+_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9._-]+)\s*((?:[=<>!~].*)?)\Z", re.DOTALL)
+
+
+def parse_name(text: str) -> PackageName:
+    """Return `text` as a package name.
+
+    Raises:
+        UsageError: the name breaks a rule; the message says which.
+    """
+    shown = text[:80]
+    if len(text) > NAME_LIMIT:
+        raise UsageError(f"package name {shown!r}... is longer than {NAME_LIMIT} characters")
+    if not _NAME.match(text):
+        raise UsageError(
+            f"{shown!r} is not a package name",
+            hint="use lower-case ASCII letters, digits and single hyphens, beginning with a letter",
+        )
+    if text in _RESERVED:
+        raise UsageError(f"package name {shown!r} is reserved: it is a device name on Windows")
+    return PackageName(text)
+
+
+def parse_version(text: str) -> Version:
+    """Return `text` as a PEP 440 version.
+
+    Raises:
+        UsageError: it is not one.
+    """
+    try:
+        return Version(text)
+    except InvalidVersion as error:
+        raise UsageError(
+            f"{text[:80]!r} is not a version", hint="write a PEP 440 version, such as 1.4.2 or 2.0rc1"
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A package name with the versions that will do."""
+
+    name: PackageName
+    """The package wanted."""
+    specifier: SpecifierSet
+    """The PEP 440 versions that satisfy it; empty means any final release."""
+
+    @classmethod
+    def parse(cls, text: str) -> Requirement:
+        """Parse ``NAME``, ``NAME==1.2`` or ``NAME>=1.2,<2``.
+
+        Raises:
+            UsageError: the name or a version clause is malformed.
+        """
+        match = _REQUIREMENT.match(text)
+        if match is None:
+            raise UsageError(f"{text[:80]!r} is not a requirement", hint="write NAME, NAME==1.2 or NAME>=1.2,<2")
+        try:
+            specifier = SpecifierSet(match[2])
+        except InvalidSpecifier as error:
+            raise UsageError(
+                f"{text[:80]!r} has a version clause that PEP 440 does not know",
+                hint="write NAME==1.2 or NAME>=1.2,<2",
+            ) from error
+        return cls(parse_name(match[1]), specifier)
+
+    def __str__(self) -> str:
+        return f"{self.name}{self.specifier}"
