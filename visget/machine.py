@@ -22,11 +22,9 @@ MachineId = NewType("MachineId", str)
 # The lines of the first processor's block in /proc/cpuinfo that tell processors apart (x86, Arm, RISC-V).
 _KEYS = frozenset(
     [
-        # fmt: off
         "vendor_id", "cpu family", "model", "flags",
         "CPU implementer", "CPU architecture", "CPU variant", "CPU part", "Features",
         "isa", "mmu", "uarch", "mvendorid", "marchid", "mimpid",
-        # fmt: on
     ]
 )
 
