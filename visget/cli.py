@@ -1,0 +1,101 @@
+"""The command ``visget``: which commands there are, and nothing else.
+
+Invariant: a command's module is imported only when that command runs, so that ``visget --version`` and
+``visget --help`` start as fast as click does. The commands live in cli_author, cli_install, cli_cache,
+cli_registry, cli_demo and cli_doctor; exit codes are in docs/reference/exit-codes.md.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from visget.version import __version__
+
+# name: (module, attribute, one line of help). The help is written twice, here and in the command, so that the
+# list can be printed without importing the commands; tests/visget/test_cli.py compares the two.
+COMMANDS: dict[str, tuple[str, str, str]] = {
+    "init": ("cli_author", "init", "Write a commented visget.toml and a small example."),
+    "build": ("cli_author", "build", "Compile the project to a portable package."),
+    "check": ("cli_author", "check", "Check a package against the VIS rules."),
+    "key": ("cli_author", "key", "Make and list signing keys."),
+    "publish": ("cli_author", "publish", "Sign a package and put it into a registry."),
+    "registry": ("cli_registry", "registry", "Make and inspect registries."),
+    "search": ("cli_registry", "search", "Find packages by name, word or exported function."),
+    "info": ("cli_registry", "info", "Show what a package is, exports and needs."),
+    "install": ("cli_install", "install", "Compile a package for this machine and install it."),
+    "uninstall": ("cli_install", "uninstall", "Remove an installed package."),
+    "list": ("cli_install", "list_", "List the installed packages."),
+    "use": ("cli_install", "use", "Select one of the installed versions."),
+    "rollback": ("cli_install", "rollback", "Go back to the version that was selected before."),
+    "path": ("cli_install", "path", "Print the file of an installed library."),
+    "pkg-config": ("cli_install", "pkg_config", "Print compiler and linker flags for C programs."),
+    "target": ("cli_install", "target", "Show what this machine is and what is compiled for it."),
+    "cache": ("cli_cache", "cache", "Look after the store: dir, size, verify, gc."),
+    "demo": ("cli_demo", "demo", "Build, publish, install and check an example, start to end."),
+    "doctor": ("cli_doctor", "doctor", "Check this installation and explain each finding."),
+    "completions": ("cli_doctor", "completions", "Print the shell's completion script."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order in which people meet them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute, _ = COMMANDS[cmd_name]
+        found: click.Command = getattr(importlib.import_module(f"visget.{module}"), attribute)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, _, text) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or say which one was probably meant."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            import difflib
+
+            close = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            raise click.UsageError(
+                f"there is no command {args[0]!r}." + (f" Did you mean {close[0]!r}?" if close else ""), ctx
+            )
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="\b\nExample:\n  visget demo\n  visget install xxhash && python -c "
+    "'import visget; print(visget.load(\"xxhash\").XXH64(b\"abc\", 3, 0))'",
+)
+@click.version_option(__version__, prog_name="visget", message="%(prog)s %(version)s")
+@click.pass_context
+def visget(ctx: click.Context) -> None:
+    """Native libraries whose packages hold no machine code: compiled on arrival, for exactly this machine."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        visget(prog_name="visget")
+    except BrokenPipeError:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,265 @@
+"""What every command shares: options, output for people and machines, progress, and the mapping of errors.
+
+Invariant: only the cli modules print and exit. Results go to stdout, everything else to stderr; with ``--json``
+stdout holds exactly one JSON object, also when the command fails. Text that comes from packages passes through
+printable(), so that a package cannot send escape sequences to a terminal.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+import time
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from visget.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, UsageError, VisgetError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress as RichProgress
+
+    from visget.config import Settings
+    from visget.format.findings import Finding
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+# Control, format (bidi), surrogate and private characters: nothing of these belongs in a name or a summary.
+_UNPRINTABLE = frozenset(["Cc", "Cf", "Cs", "Co"])
+
+
+def printable(text: str) -> str:
+    """Return `text` with control and bidirectional characters written as escapes; newlines become spaces."""
+    return "".join(
+        " " if char in "\n\t" else char if unicodedata.category(char) not in _UNPRINTABLE else f"\\u{ord(char):04x}"
+        for char in text
+    )
+
+
+class Ui:
+    """How one run of a command talks: it knows about --json, -q, -v, colours and terminals."""
+
+    def __init__(self, *, as_json: bool, quiet: int, verbose: int, color: str, progress: bool) -> None:
+        self.as_json = as_json
+        self.quiet = quiet
+        self.verbose = verbose
+        self.color = color
+        self._progress = progress
+        self._bar: RichProgress | None = None
+        self._tasks: dict[str, Any] = {}
+        self._last: tuple[str, float] = ("", 0.0)
+
+    # ---- results -------------------------------------------------------------------------------------
+    def result(self, data: Mapping[str, object], text: str | Callable[[], str] | None = None) -> None:
+        """Print the result of the command: `data` with --json, else `text`."""
+        self.close()
+        if self.as_json:
+            click.echo(json.dumps(data, indent=2, sort_keys=True, ensure_ascii=True))
+        elif text is not None and self.quiet < 2:
+            click.echo(text() if callable(text) else text)
+
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+        """Return a plain aligned table, cut nowhere, that pipes as well as it reads."""
+        lines = [tuple(columns), *(tuple(printable(cell) for cell in row) for row in rows)]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
+        shown = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+                 for line in lines]  # fmt: skip
+        shown[0] = self.style(shown[0], bold=True)
+        return "\n".join(shown)
+
+    def style(self, text: str, **how: Any) -> str:
+        """Return `text` in a colour or weight when colours are on for stdout."""
+        return click.style(text, **how) if self._colored(sys.stdout) else text
+
+    def _colored(self, stream: Any) -> bool:
+        if self.color != "auto":
+            return self.color == "always"
+        return console_color(stream)
+
+    # ---- messages ------------------------------------------------------------------------------------
+    def note(self, text: str) -> None:
+        """Print one line for people on stderr unless they asked for quiet."""
+        if self.quiet < 1:
+            self._echo(printable(text))
+
+    def warn(self, text: str) -> None:
+        """Print a warning on stderr."""
+        if self.quiet < 2:
+            self._echo(self._label("warning", "yellow") + printable(text))
+
+    def findings(self, findings: Iterable[Finding]) -> None:
+        """Print findings of the VIS rules, one block each, on stderr."""
+        for finding in findings:
+            if self.quiet < 2 and not self.as_json:
+                self._echo("\n".join(printable(line) for line in finding.render().splitlines()))
+
+    def fail(self, error: VisgetError) -> None:
+        """Print `error`: what happened, where, why, and what to do next."""
+        self.close()
+        if self.as_json:
+            click.echo(json.dumps(error.as_dict(), indent=2, sort_keys=True, ensure_ascii=True, default=_as_json))
+            return
+        if self.quiet >= 2:
+            return
+        stderr = error.details.get("stderr")
+        if isinstance(stderr, str) and stderr.strip():
+            # A compiler's own words are shown as the compiler shows them, colours included.
+            self._echo(stderr.rstrip("\n"))
+        findings = error.details.get("findings")
+        if isinstance(findings, list):
+            for finding in findings:
+                render = getattr(finding, "render", None)
+                self._echo("\n".join(printable(x) for x in (render() if render else str(finding)).splitlines()))
+        where = f"{printable(error.where)}: " if error.where else ""
+        first, *rest = error.message.splitlines() or [""]
+        self._echo(self._label("error", "red") + where + printable(first))
+        for line in rest:
+            self._echo("  " + printable(line))
+        if error.hint:
+            self._echo(self._label("hint", "cyan") + printable(error.hint))
+
+    def _label(self, word: str, color: str) -> str:
+        text = f"{word}: "
+        return click.style(text, fg=color, bold=True) if self._colored(sys.stderr) else text
+
+    def _echo(self, text: str) -> None:
+        if self._bar is not None:
+            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        else:
+            click.echo(text, err=True, color=self._colored(sys.stderr))
+
+    # ---- progress (visget.progress.Progress) -----------------------------------------------------------
+    def step(self, phase: str, detail: str = "", done: int = 0, total: int | None = None) -> None:
+        """Show progress: a bar on a terminal, one line for each phase elsewhere."""
+        if self.quiet or self.as_json and not sys.stderr.isatty():
+            return
+        detail = printable(detail)
+        if self._progress and sys.stderr.isatty():
+            bar = self._open_bar()
+            if phase not in self._tasks:
+                self._tasks[phase] = bar.add_task(phase, total=total, detail=detail)
+            bar.update(self._tasks[phase], completed=done, total=total, detail=detail)
+            return
+        last, when = self._last
+        now = time.monotonic()
+        if phase != last or now - when > 10.0 or self.verbose:
+            count = f" {done}/{total}" if total and total > 1 and done else ""
+            click.echo(f"{phase}{count}{' ' + detail if detail else ''}", err=True)
+            self._last = (phase, now)
+
+    def _open_bar(self) -> RichProgress:
+        if self._bar is None:
+            from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+            self._bar = Progress(
+                SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=24),
+                TextColumn("{task.fields[detail]}", markup=False), TimeElapsedColumn(),
+                console=self._console(), transient=True,
+            )  # fmt: skip
+            self._bar.start()
+        return self._bar
+
+    def _console(self) -> Console:
+        from rich.console import Console
+
+        return Console(stderr=True, no_color=not self._colored(sys.stderr))
+
+    def close(self) -> None:
+        """Take the progress bar off the screen."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+            self._tasks.clear()
+
+
+def console_color(stream: Any) -> bool:
+    """Return whether colours suit `stream`: NO_COLOR and FORCE_COLOR, then whether it is a terminal."""
+    from visget.config import color_wish
+
+    wish = color_wish()
+    return bool(stream.isatty()) if wish is None else wish
+
+
+def _as_json(value: object) -> object:
+    as_dict = getattr(value, "as_dict", None)
+    return as_dict() if as_dict is not None else str(value)
+
+
+def command(name: str, *, example: str, settings: bool = True) -> Callable[[Command], click.Command]:
+    """Make a function a command with the options that every command has.
+
+    The function is called with the Ui first and, unless `settings` is false, the Settings second.
+
+    Args:
+        name: the word on the command line.
+        example: what ``--help`` shows under "Example"; one command a line.
+        settings: whether the command reads the settings.
+    """
+
+    def wrap(function: Command) -> click.Command:
+        @functools.wraps(function)
+        def run(*, as_json: bool, quiet: int, verbose: int, color: str, no_progress: bool, **options: Any) -> None:
+            ui = Ui(as_json=as_json, quiet=quiet, verbose=verbose, color=color, progress=not no_progress)
+            home = options.pop("home", None)
+            sys.exit(guarded(ui, lambda: _call(function, ui, settings, home, options)))
+
+        text = "\b\nExample:\n" + "\n".join(f"  {line}" for line in example.splitlines())
+        # The options of --home and --json are added last so that a command's own come first in its help.
+        made: Any = run
+        for option in reversed(_common(settings)):
+            made = option(made)
+        return click.command(name, epilog=text, context_settings={"help_option_names": ["-h", "--help"]})(made)
+
+    return wrap
+
+
+def _call(function: Any, ui: Ui, wants: bool, home: str | None, options: Any) -> int | None:
+    if not wants:
+        code: int | None = function(ui, **options)
+        return code
+    from visget.config import read_settings
+
+    settings: Settings = read_settings(home=home)
+    result: int | None = function(ui, settings, **options)
+    return result
+
+
+def _common(settings: bool) -> list[Callable[[Any], Any]]:
+    options = [
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout."),
+        click.option("-q", "--quiet", count=True, help="Say less; twice: only the exit code."),
+        click.option("-v", "--verbose", count=True, help="Say more."),
+        click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours."),
+        click.option("--no-progress", is_flag=True, help="No progress bar, also on a terminal."),
+    ]
+    if settings:
+        options.insert(0, click.option("--home", metavar="DIR", help="The store. [env: VISGET_HOME]"))
+    return options
+
+
+def guarded(ui: Ui, call: Callable[[], int | None]) -> int:
+    """Run `call` and return the exit code; errors of visget are printed, never raised further."""
+    try:
+        code = call() or 0
+    except VisgetError as error:
+        ui.fail(error)
+        return error.exit_code
+    except click.ClickException as error:
+        ui.fail(UsageError(error.format_message()))
+        return EXIT_USAGE
+    except KeyboardInterrupt:
+        ui.close()
+        if ui.quiet < 2:
+            click.echo("interrupted; nothing was left half done, run the same command to go on", err=True)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output went away (`visget list | head`): nothing to tell anybody.
+        sys.stderr.close()
+        return EXIT_FAILED
+    finally:
+        ui.close()
+    return code
