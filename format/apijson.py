@@ -1,0 +1,401 @@
+"""The section "api": an Api as strict JSON, and the checks that make it safe to build ctypes types from.
+
+Invariant: parse_api() returns only interfaces whose references resolve and whose fields lie inside their records, so
+nothing built from them reads beyond a record; parse_api(encode_api(api)) == api. The spec is docs/spec/api.md.
+"""
+
+from __future__ import annotations
+
+import re
+
+from visget.errors import FormatError
+from visget.format.prototypes import (
+    BASE_TYPES,
+    Api,
+    Array,
+    Bool,
+    Constant,
+    CType,
+    Enum,
+    EnumRef,
+    Field,
+    Float,
+    Function,
+    FunctionType,
+    Integer,
+    Opaque,
+    Parameter,
+    Pointer,
+    Record,
+    RecordRef,
+    Void,
+)
+from visget.format.strictjson import INTEGER_LIMIT, Reader, dumps, loads
+
+API_FORMAT = "visget-api-1"
+API_LIMIT = 16 << 20
+NESTING_LIMIT = 32
+"""How deep records may hold each other by value."""
+_SIZE_LIMIT = 1 << 40
+_SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,255}\Z")
+_HEX_FLOAT = re.compile(r"-?0x[01](?:\.[0-9a-f]+)?p[+-][0-9]{1,4}\Z|-?inf\Z|nan\Z")
+_BIG = re.compile(r"-?[1-9][0-9]{15,39}\Z")
+_BASE_NAMES = {type_: name for name, type_ in BASE_TYPES.items()}
+
+
+def encode_api(api: Api) -> bytes:
+    """Return `api` as the section "api"."""
+    return dumps(
+        {
+            "format": API_FORMAT,
+            "functions": [_function_json(function) for function in api.functions],
+            "records": [
+                {
+                    "name": record.name,
+                    "kind": record.kind,
+                    "size": record.size,
+                    "align": record.align,
+                    "complete": record.complete,
+                    "doc": record.doc,
+                    "fields": [
+                        {
+                            "name": field.name,
+                            "offset": field.offset,
+                            "type": type_json(field.type),
+                            "bits": None if field.bits is None else list(field.bits),
+                        }
+                        for field in record.fields
+                    ],
+                }
+                for record in api.records
+            ],
+            "enums": [
+                {
+                    "name": enum.name,
+                    "type": type_json(enum.type),
+                    "values": [[name, integer_json(value)] for name, value in enum.values],
+                    "doc": enum.doc,
+                }
+                for enum in api.enums
+            ],
+            "constants": [
+                {
+                    "name": constant.name,
+                    "kind": constant.kind,
+                    "value": integer_json(constant.value) if isinstance(constant.value, int) else constant.value,
+                }
+                for constant in api.constants
+            ],
+        }
+    )
+
+
+def _function_json(function: Function) -> dict[str, object]:
+    return {
+        "name": function.name,
+        "prototype": function.prototype,
+        "doc": function.doc,
+        "result_c": function.result_c,
+        "result": type_json(function.result),
+        "parameters": [
+            {"name": parameter.name, "c": parameter.c, "type": type_json(parameter.type)}
+            for parameter in function.parameters
+        ],
+        "variadic": function.variadic,
+        "line": function.line,
+        "header": function.header,
+    }
+
+
+def type_json(type_: CType) -> object:
+    """Return `type_` in its JSON form: a base type by name, any other as an object with "kind"."""
+    match type_:
+        case Void() | Bool() | Integer() | Float() if type_ in _BASE_NAMES:
+            return _BASE_NAMES[type_]
+        case Integer(name, size, signed):
+            return {"kind": "integer", "name": name, "size": size, "signed": signed}
+        case Float(name, size):
+            return {"kind": "float", "name": name, "size": size}
+        case Pointer(target, const):
+            return {"kind": "pointer", "target": type_json(target), "const": const}
+        case Array(element, length):
+            return {"kind": "array", "element": type_json(element), "length": length}
+        case RecordRef(name):
+            return {"kind": "record", "name": name}
+        case EnumRef(name):
+            return {"kind": "enum", "name": name}
+        case FunctionType(result, parameters, variadic):
+            return {
+                "kind": "function",
+                "result": type_json(result),
+                "parameters": [type_json(parameter) for parameter in parameters],
+                "variadic": variadic,
+            }
+        case Opaque(name):
+            return {"kind": "opaque", "name": name}
+    raise TypeError(f"not a C type: {type_!r}")
+
+
+def integer_json(value: int) -> int | str:
+    """Return an integer in its JSON form: a decimal string where a JSON number would not be exact everywhere."""
+    return value if abs(value) <= INTEGER_LIMIT else str(value)
+
+
+def parse_integer(value: object) -> int | None:
+    """Return the integer that integer_json() wrote, or None when `value` is no such thing."""
+    if type(value) is int:
+        return value
+    if type(value) is str and _BIG.match(value) and abs(number := int(value)) > INTEGER_LIMIT:
+        return number
+    return None
+
+
+def parse_api(data: bytes | memoryview) -> Api:
+    """Parse the section "api".
+
+    Raises:
+        FormatError: it breaks a rule of docs/spec/api.md.
+    """
+    reader = Reader(loads(data, what="the section api", limit=API_LIMIT), "api")
+    if reader.string("format") != API_FORMAT:
+        raise reader.fail("format", f"must be {API_FORMAT!r}")
+    api = Api(
+        functions=tuple(_function(item) for item in reader.objects("functions")),
+        records=tuple(_record(item) for item in reader.objects("records")),
+        enums=tuple(_enum(item) for item in reader.objects("enums")),
+        constants=tuple(_constant(item) for item in reader.objects("constants")),
+    )
+    reader.done()
+    _check(api)
+    return api
+
+
+def _function(reader: Reader) -> Function:
+    function = Function(
+        name=symbol(reader, "name"),
+        prototype=reader.line("prototype"),
+        doc=reader.text("doc"),
+        result_c=reader.line("result_c"),
+        result=_type(reader, "result"),
+        parameters=tuple(_parameter(item) for item in reader.objects("parameters")),
+        variadic=reader.boolean("variadic"),
+        line=reader.nullable_int("line", 1),
+        header=reader.nullable_line("header", 255),
+    )
+    reader.done()
+    return function
+
+
+def _parameter(reader: Reader) -> Parameter:
+    parameter = Parameter(name=reader.line("name", 256), c=reader.line("c"), type=_type(reader, "type"))
+    reader.done()
+    return parameter
+
+
+def symbol(reader: Reader, name: str) -> str:
+    """Return the C symbol `name` of the object."""
+    value = reader.line(name, 256)
+    if not _SYMBOL.match(value):
+        raise reader.fail(name, f"must be a C identifier, not {value[:80]!r}")
+    return value
+
+
+def _type(reader: Reader, name: str) -> CType:
+    value = reader.any(name)
+    if type(value) is str:
+        if (base := BASE_TYPES.get(value)) is None:
+            raise reader.fail(name, f"names the unknown base type {value[:80]!r}")
+        return base
+    inner = reader.object(name)
+    type_ = _compound(inner, inner.string("kind"))
+    inner.done()
+    return type_
+
+
+def _compound(reader: Reader, kind: str) -> CType:
+    match kind:
+        case "pointer":
+            return Pointer(_type(reader, "target"), reader.boolean("const"))
+        case "array":
+            return Array(_type(reader, "element"), reader.integer("length", 0, _SIZE_LIMIT))
+        case "record":
+            return RecordRef(reader.line("name", 256))
+        case "enum":
+            return EnumRef(reader.line("name", 256))
+        case "function":
+            result = _type(reader, "result")
+            count = len(reader.array("parameters"))
+            slots = Reader({str(n): item for n, item in enumerate(reader.array("parameters"))}, reader.path)
+            parameters = tuple(_type(slots, str(n)) for n in range(count))
+            return FunctionType(result, parameters, reader.boolean("variadic"))
+        case "opaque":
+            return Opaque(reader.line("name", 256))
+        case "integer" | "float":
+            name = reader.line("name", 256)
+            if name in BASE_TYPES:
+                raise reader.fail("name", f"is the base type {name!r}, which is written by name alone")
+            size = reader.integer("size", 1, 16)
+            if size.bit_count() != 1:
+                raise reader.fail("size", f"must be a power of two, not {size}")
+            return Integer(name, size, reader.boolean("signed")) if kind == "integer" else Float(name, size)
+    raise reader.fail("kind", f"is unknown: {kind[:40]!r}")
+
+
+def _record(reader: Reader) -> Record:
+    record = Record(
+        name=reader.line("name", 256),
+        kind="union" if reader.choice("kind", ("struct", "union")) == "union" else "struct",
+        size=reader.integer("size", 0, _SIZE_LIMIT),
+        align=reader.integer("align", 1, 4096),
+        complete=reader.boolean("complete"),
+        doc=reader.text("doc"),
+        fields=tuple(_field(item) for item in reader.objects("fields")),
+    )
+    reader.done()
+    if not record.complete and (record.fields or record.size):
+        raise reader.fail(None, "is not complete, so it has neither size nor fields")
+    return record
+
+
+def _field(reader: Reader) -> Field:
+    bits = None
+    if reader.any("bits") is not None:
+        match reader.array("bits"):
+            case [int(first), int(width)] if first >= 0 and width > 0 and first + width <= 128:
+                bits = (first, width)
+            case _:
+                raise reader.fail("bits", "must be null or [first bit, width]")
+    field = Field(
+        name=reader.line("name", 256),
+        offset=reader.integer("offset", 0, _SIZE_LIMIT),
+        type=_type(reader, "type"),
+        bits=bits,
+    )
+    reader.done()
+    return field
+
+
+def _enum(reader: Reader) -> Enum:
+    held = _type(reader, "type")
+    if not isinstance(held, Integer):
+        raise reader.fail("type", "must be an integer type")
+    values = []
+    for number, item in enumerate(reader.array("values")):
+        match item:
+            case [str(name), value] if (parsed := parse_integer(value)) is not None:
+                values.append((reader.check_line(f"values[{number}]", name, 256), parsed))
+            case _:
+                raise reader.fail(f"values[{number}]", "must be [name, integer]")
+    enum = Enum(name=reader.line("name", 256), type=held, values=tuple(values), doc=reader.text("doc"))
+    reader.done()
+    return enum
+
+
+def _constant(reader: Reader) -> Constant:
+    name = symbol(reader, "name")
+    kind = reader.choice("kind", ("int", "float", "str"))
+    value: int | str | None
+    if kind == "int":
+        value = parse_integer(reader.any("value"))
+        if value is None:
+            raise reader.fail("value", "must be an integer")
+        constant = Constant(name=name, kind="int", value=value)
+    elif kind == "float":
+        value = reader.string("value")
+        if not _HEX_FLOAT.match(value):
+            raise reader.fail("value", "must be a float in hexadecimal, such as 0x1.8p+0")
+        constant = Constant(name=name, kind="float", value=value)
+    else:
+        constant = Constant(name=name, kind="str", value=reader.string("value"))
+    reader.done()
+    return constant
+
+
+def _check(api: Api) -> None:
+    """Refuse names used twice, references to nothing, records that contain themselves and fields outside them."""
+    for what, names in (
+        ("function", [function.name for function in api.functions]),
+        ("record", [record.name for record in api.records]),
+        ("enum", [enum.name for enum in api.enums]),
+        ("constant", [constant.name for constant in api.constants]),
+    ):
+        if len(set(names)) != len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise FormatError(f"api has the {what} {twice!r} twice")
+    layout = _Layout(api)
+    for record in api.records:
+        layout.check_record(record)
+    for function in api.functions:
+        for type_ in (function.result, *(parameter.type for parameter in function.parameters)):
+            layout.check_type(type_, f"api: the function {function.name}")
+
+
+class _Layout:
+    """The sizes of types, and whether what they refer to is there."""
+
+    def __init__(self, api: Api) -> None:
+        self._records = {record.name: record for record in api.records}
+        self._enums = {enum.name: enum for enum in api.enums}
+        self._checked: set[str] = set()
+
+    def check_record(self, record: Record, within: tuple[str, ...] = ()) -> None:
+        """Refuse `record` when a field leaves it or it contains itself."""
+        where = f"api: the {record.kind} {record.name!r}"
+        if record.name in within:
+            raise FormatError(f"{where} contains itself")
+        if len(within) > NESTING_LIMIT:
+            raise FormatError(f"{where} is nested in more than {NESTING_LIMIT} others")
+        if record.name in self._checked:
+            return
+        for field in record.fields:
+            self.check_type(field.type, f"{where}, field {field.name!r},")
+            held = field.type
+            while isinstance(held, Array):
+                held = held.element
+            if isinstance(held, RecordRef):
+                self.check_record(self._records[held.name], (*within, record.name))
+            self._check_field(record, field, where)
+        self._checked.add(record.name)
+
+    def _check_field(self, record: Record, field: Field, where: str) -> None:
+        size = self.size(field.type)
+        if field.bits is None:
+            end = 8 * (field.offset + (size or 0))
+        else:
+            first, width = field.bits
+            if size is None or first + width > 8 * size:
+                raise FormatError(f"{where}: the bit-field {field.name!r} leaves its storage unit")
+            end = 8 * field.offset + first + width
+        if end > 8 * record.size:
+            raise FormatError(f"{where}: the field {field.name!r} leaves the record")
+
+    def check_type(self, type_: CType, where: str) -> None:
+        """Refuse a reference to a record or enum that is not there."""
+        match type_:
+            case Pointer(inner) | Array(inner):
+                self.check_type(inner, where)
+            case RecordRef(name) if name not in self._records:
+                raise FormatError(f"{where} refers to {name!r}, which is not among the records")
+            case EnumRef(name) if name not in self._enums:
+                raise FormatError(f"{where} refers to {name!r}, which is not among the enums")
+            case FunctionType(result, parameters):
+                for inner in (result, *parameters):
+                    self.check_type(inner, where)
+
+    def size(self, type_: CType) -> int | None:
+        """Return the bytes that `type_` takes, or None when that is not known."""
+        match type_:
+            case Bool():
+                return 1
+            case Integer() | Float():
+                return type_.size
+            case Pointer():
+                return 8
+            case Array(element, length):
+                inner = self.size(element)
+                return None if inner is None else inner * length
+            case RecordRef(name):
+                return self._records[name].size
+            case EnumRef(name):
+                return self._enums[name].type.size
+        return None
