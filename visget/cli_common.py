@@ -35,7 +35,7 @@ _UNPRINTABLE = frozenset(["Cc", "Cf", "Cs", "Co"])
 def printable(text: str) -> str:
     """Return `text` with control and bidirectional characters written as escapes; newlines become spaces."""
     return "".join(
-        " " if char in "\n\t" else char if unicodedata.category(char) not in _UNPRINTABLE else f"\\u{ord(char):04x}"
+        " " if char in "\n\t" else f"\\u{ord(char):04x}" if unicodedata.category(char) in _UNPRINTABLE else char
         for char in text
     )
 
@@ -135,7 +135,7 @@ class Ui:
     # ---- progress (visget.progress.Progress) -----------------------------------------------------------
     def step(self, phase: str, detail: str = "", done: int = 0, total: int | None = None) -> None:
         """Show progress: a bar on a terminal, one line for each phase elsewhere."""
-        if self.quiet or self.as_json and not sys.stderr.isatty():
+        if self.quiet or (self.as_json and not sys.stderr.isatty()):
             return
         detail = printable(detail)
         if self._progress and sys.stderr.isatty():

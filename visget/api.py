@@ -1,0 +1,435 @@
+"""The whole story, one screen per verb: build, check, publish, install, load and what lies between.
+
+The command line and Python programs call the same functions. Invariant: this module only connects the rooms; it
+holds no knowledge of formats, compilers or file layouts. ``load`` and ``path`` import nothing heavy unless the
+library has to be compiled first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from visget.cache.environment import Environment, Installed
+from visget.cache.store import NativeEntry, Store
+from visget.config import Settings, read_settings
+from visget.errors import CacheError, NotFoundError, RefusedError, TrustError
+from visget.machine import machine_id
+from visget.names import Requirement, parse_name, parse_version
+from visget.progress import SILENT, Progress
+
+if TYPE_CHECKING:
+    from visget.format.findings import Finding
+    from visget.format.package import Package, VerifiedPackage
+    from visget.installer.limits import Limits
+    from visget.installer.plan import Plan
+    from visget.installer.target import Target
+    from visget.registry.directory import Published
+    from visget.runtime.library import Library
+    from visget.toolchain.builder import BuildResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallResult:
+    """What one installation did."""
+
+    name: str
+    """The package."""
+    version: str
+    """The version that is now installed."""
+    target: str
+    """Canonical text of the target that it was compiled for."""
+    entry: NativeEntry
+    """The native artifact."""
+    reused: bool
+    """Whether the artifact was already there and nothing was compiled."""
+    first_use: bool
+    """Whether this installation trusted the package's signers for the first time."""
+    signers: tuple[str, ...]
+    """Ids of the keys that signed it."""
+
+
+# ---- authors ---------------------------------------------------------------------------------------------
+
+
+def build(project: Path, *, output: Path | None = None, settings: Settings | None = None,
+          progress: Progress = SILENT) -> tuple[BuildResult, Path]:  # fmt: skip
+    """Build the project whose visget.toml is at `project` and write ``NAME-VERSION.vis``.
+
+    Args:
+        project: a visget.toml, or the directory that holds it.
+        output: the directory to write into; None means ``dist`` beside visget.toml.
+
+    Raises:
+        UsageError: visget.toml is wrong. BuildError: clang refused a source. RefusedError: a VIS rule is broken.
+    """
+    from visget.files import atomic_write, translated
+    from visget.toolchain.builder import build_package
+    from visget.toolchain.project import read_project
+
+    settings = settings or read_settings()
+    path = project / "visget.toml" if project.is_dir() else project
+    result = build_package(
+        read_project(path), root=path.parent, cc=settings.cc, jobs=settings.jobs, cache=settings.cache,
+        network=network_of(settings), progress=progress,
+    )  # fmt: skip
+    manifest = result.package.manifest
+    directory = output or path.parent / "dist"
+    written = directory / f"{manifest.name}-{manifest.version}.vis"
+    with translated("write the package", written):
+        directory.mkdir(parents=True, exist_ok=True)
+        atomic_write(written, result.data)
+    return result, written
+
+
+def check(path: Path, *, settings: Settings | None = None) -> tuple[Package, list[Finding]]:
+    """Check the package file at `path` against its format and the VIS rules, in a worker process.
+
+    Returns:
+        The package and every finding, errors and warnings alike.
+
+    Raises:
+        FormatError: the file is not a well-formed container.
+        NotFoundError: there is no such file.
+    """
+    from visget.format.package import open_package
+    from visget.installer.compile import check_package
+
+    settings = settings or read_settings()
+    package = open_package(_read_package_file(path))
+    return package, check_package(package, limits=limits_of(settings))
+
+
+def _read_package_file(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise NotFoundError(
+            f"cannot read the package file: {error.strerror}",
+            where=str(path),
+            hint="`visget build` writes one into dist/",
+        ) from error
+
+
+def publish(path: Path, *, key: Path, registry: str | None = None, settings: Settings | None = None,
+            progress: Progress = SILENT) -> Published:  # fmt: skip
+    """Check, sign and publish the package file at `path`.
+
+    Args:
+        path: a .vis file.
+        key: the file of the author's signing key.
+        registry: name or directory of the registry; None means the configured one.
+
+    Raises:
+        RefusedError: the package breaks a VIS rule.
+        TrustError: the name belongs to another key.
+        RegistryError: other bytes were published under this version, or the registry cannot be written.
+    """
+    from visget.format.signing import read_key, sign_package
+    from visget.registry.directory import publish as put
+    from visget.registry.directory import registry_directory
+
+    settings = settings or read_settings()
+    directory = registry_directory(settings.location(registry))
+    secret = read_key(key)
+    progress.step("checking", path.name)
+    package, findings = check(path, settings=settings)
+    errors = [finding for finding in findings if finding.severity == "error"]
+    if errors:
+        raise RefusedError(
+            f"{package.manifest.name} {package.manifest.version} breaks {len(errors)} VIS rule(s)",
+            where=str(path), details={"findings": errors}, hint="build it again with `visget build`",
+        )  # fmt: skip
+    progress.step("publishing", f"{package.manifest.name} {package.manifest.version}")
+    return put(directory, package, sign_package(package, secret))
+
+
+# ---- users -----------------------------------------------------------------------------------------------
+
+
+def install(text: str, *, registry: str | None = None, target: str | None = None, trust: str | None = None,
+            settings: Settings | None = None, progress: Progress = SILENT) -> InstallResult:  # fmt: skip
+    """Fetch, verify, compile and install the newest version that satisfies the requirement `text`.
+
+    Args:
+        text: ``NAME``, ``NAME==1.2`` or ``NAME>=1.2,<2``.
+        registry: name, directory or URL of the registry; None means the configured one.
+        target: what to compile for; None means the setting, else this machine.
+        trust: the id of the key that must have signed it; None means the pinned or the registry's owner.
+
+    Raises:
+        NotFoundError, TrustError, RefusedError, CompileError, UnsupportedError, NetworkError: see their classes.
+    """
+    settings = settings or read_settings()
+    requirement = Requirement.parse(text)
+    wanted = target_of(settings, target)
+    store = Store.open(settings.home)
+    verified, first_use = _obtain(requirement, store, registry, trust, settings, progress)
+    return _install_verified(verified, store, wanted, first_use=first_use, settings=settings, progress=progress)
+
+
+def plan(text: str, *, registry: str | None = None, target: str | None = None, trust: str | None = None,
+         settings: Settings | None = None, progress: Progress = SILENT) -> Plan:  # fmt: skip
+    """Return what `install` with the same arguments would do; nothing is compiled or installed."""
+    from visget.installer.install import plan_package
+
+    settings = settings or read_settings()
+    requirement = Requirement.parse(text)
+    wanted = target_of(settings, target)
+    store = Store.open(settings.home)
+    verified, _ = _obtain(requirement, store, registry, trust, settings, progress, remember=False)
+    return plan_package(verified, wanted, store, linker=linker_of(settings, wanted))
+
+
+def _obtain(requirement: Requirement, store: Store, registry: str | None, trust: str | None, settings: Settings,
+            progress: Progress, *, remember: bool = True) -> tuple[VerifiedPackage, bool]:  # fmt: skip
+    """Choose a release, fetch it unless the store has it, and verify it; remember the keys that were trusted."""
+    from visget.format.package import open_package, verify_package
+    from visget.registry.client import open_registry
+    from visget.registry.select import choose
+    from visget.registry.trust import PinStore, accepted_keys
+
+    location = settings.location(registry)
+    source = open_registry(location, network=network_of(settings))
+    releases = source.releases(requirement.name)
+    release = choose(releases, requirement)
+    pins = PinStore(store.root / "trust")
+    pinned = pins.get(source.identity, requirement.name)
+    decision = accepted_keys(requirement.name, releases.owners, pinned, required=trust)
+    progress.step("fetching", f"{release.name} {release.version}")
+    data, envelope = store.package(release.vis), store.envelope(release.vis)
+    if data is None or envelope is None:
+        data, envelope = source.fetch(release, progress=progress)
+    progress.step("verifying", f"{release.name} {release.version}")
+    package = open_package(data)
+    verified = verify_package(package, envelope, decision.keys)
+    if (package.manifest.name, str(package.manifest.version)) != (release.name, str(release.version)):
+        raise TrustError(
+            f"the registry offers {release.name} {release.version}, but the package is "
+            f"{package.manifest.name} {package.manifest.version}",
+            where=location,
+        )
+    if remember:
+        store.put_package(data)
+        store.put_envelope(package.digest, envelope)
+        if decision.first_use:
+            pins.remember(source.identity, requirement.name, decision.keys)
+    return verified, decision.first_use
+
+
+def _install_verified(verified: VerifiedPackage, store: Store, target: Target, *, first_use: bool,
+                      settings: Settings, progress: Progress) -> InstallResult:  # fmt: skip
+    from visget.installer.install import install_package, plan_package
+
+    manifest = verified.package.manifest
+    linker = linker_of(settings, target)
+    reused = plan_package(verified, target, store, linker=linker).cached
+    entry = install_package(verified, target, store, linker=linker, limits=limits_of(settings), progress=progress)
+    Environment(store).record(
+        name=manifest.name, version=str(manifest.version), package=verified.package.digest,
+        signers=tuple(verified.signers), machine=machine_key(settings, target), native=entry.key,
+    )  # fmt: skip
+    return InstallResult(
+        name=manifest.name, version=str(manifest.version), target=target.key(), entry=entry, reused=reused,
+        first_use=first_use, signers=tuple(verified.signers),
+    )  # fmt: skip
+
+
+def installed(*, settings: Settings | None = None) -> list[Installed]:
+    """Return everything that is installed, sorted by name and version."""
+    return Environment(Store.open((settings or read_settings()).home)).installed()
+
+
+def uninstall(text: str, *, settings: Settings | None = None) -> list[Installed]:
+    """Remove the installed versions that satisfy the requirement `text` and return them.
+
+    Raises:
+        NotFoundError: none does.
+    """
+    settings = settings or read_settings()
+    environment = Environment(Store.open(settings.home))
+    doomed = _matching(text, environment)
+    for item in doomed:
+        environment.remove(item.name, item.version)
+    return doomed
+
+
+def use(text: str, *, settings: Settings | None = None) -> Installed:
+    """Select the newest installed version that satisfies the requirement `text`.
+
+    Raises:
+        NotFoundError: none does.
+    """
+    settings = settings or read_settings()
+    environment = Environment(Store.open(settings.home))
+    chosen = max(_matching(text, environment), key=lambda item: parse_version(item.version))
+    return environment.select(chosen.name, chosen.version)
+
+
+def rollback(name: str, *, settings: Settings | None = None) -> Installed:
+    """Select the version of `name` that was selected before the last change.
+
+    Raises:
+        NotFoundError: it is not installed, or there is nothing to go back to.
+    """
+    settings = settings or read_settings()
+    return Environment(Store.open(settings.home)).rollback(parse_name(name))
+
+
+def _matching(text: str, environment: Environment) -> list[Installed]:
+    wanted = Requirement.parse(text)
+    everything = environment.installed()
+    found = [
+        item
+        for item in everything
+        if item.name == wanted.name and wanted.specifier.contains(item.version, prereleases=True)
+    ]
+    if not found:
+        raise _not_installed(wanted.name, str(wanted.specifier).removeprefix("==") or None, everything)
+    return found
+
+
+# ---- programs --------------------------------------------------------------------------------------------
+
+
+def load(name: str, version: str | None = None, *, settings: Settings | None = None) -> Library:
+    """Load an installed library into this process and return it with typed functions.
+
+    Args:
+        name: the package's name.
+        version: one of the installed versions; None means the selected one.
+
+    Raises:
+        NotFoundError: it is not installed.
+        LoadError: the library cannot be loaded.
+    """
+    from visget.runtime.library import open_library
+
+    installed, entry = resolve(name, version, settings=settings)
+    return open_library(entry.path, name=installed.name, version=installed.version)
+
+
+def path(name: str, version: str | None = None, *, settings: Settings | None = None) -> Path:
+    """Return the shared library of an installed package, for ``ctypes.CDLL`` or a linker.
+
+    Raises:
+        NotFoundError: it is not installed, or was installed without a linker and has no shared library.
+    """
+    installed, entry = resolve(name, version, settings=settings)
+    found = entry.path / "lib" / f"lib{installed.name}.so"
+    if not found.exists():
+        raise NotFoundError(
+            f"{installed.name} {installed.version} has no shared library: there was no linker when it was installed",
+            where=str(entry.path),
+            hint="pip install 'visget[author]' (it brings a linker) and install it again; visget.load works as it is",
+        )
+    return found
+
+
+def resolve(name: str, version: str | None = None, *, settings: Settings | None = None,
+            progress: Progress = SILENT) -> tuple[Installed, NativeEntry]:  # fmt: skip
+    """Return what is installed under `name` and its native entry for this machine, compiling it when it is missing.
+
+    A shared home directory serves machines with different processors: the package is there, but this machine's
+    artifact may not be. A damaged artifact is missing, too. In both cases it is compiled again from the package.
+
+    Raises:
+        NotFoundError: nothing of that name and version is installed.
+    """
+    settings = settings or read_settings()
+    store = Store.open(settings.home)
+    wanted = str(parse_version(version)) if version is not None else None
+    found = Environment(store).lookup(parse_name(name), wanted)
+    if found is None:
+        raise _not_installed(name, version, Environment(store).installed())
+    key = found.natives.get(machine_key(settings, None))
+    entry = store.native(key) if key is not None else None
+    return found, entry or _compile_again(found, store, settings, progress)
+
+
+def _compile_again(found: Installed, store: Store, settings: Settings, progress: Progress) -> NativeEntry:
+    from visget.format.package import open_package, verify_package
+    from visget.format.signing import PublicKey
+
+    data, envelope = store.package(found.package), store.envelope(found.package)
+    if data is None or envelope is None:
+        raise CacheError(
+            f"{found.name} {found.version} is damaged in the store and its package is gone, too",
+            where=str(store.root),
+            hint=f"fetch it again: visget install {found.name}=={found.version}",
+        )
+    keys = [PublicKey.from_id(signer) for signer in found.signers]
+    verified = verify_package(open_package(data), envelope, keys)
+    target = target_of(settings, None)
+    return _install_verified(verified, store, target, first_use=False, settings=settings, progress=progress).entry
+
+
+def _not_installed(name: str, version: str | None, installed: list[Installed]) -> NotFoundError:
+    import difflib
+
+    versions = [item.version for item in installed if item.name == name]
+    if versions:
+        return NotFoundError(
+            f"{name} {version} is not installed; installed: {', '.join(versions)}",
+            hint=f"visget install {name}=={version}",
+        )
+    close = difflib.get_close_matches(name, [item.name for item in installed], n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"visget install {name}"
+    return NotFoundError(f"{name!r} is not installed", hint=hint)
+
+
+# ---- settings to the values that the rooms take --------------------------------------------------------------
+
+
+def target_of(settings: Settings, text: str | None) -> Target:
+    """Return the target named by `text`, else by the settings, else this machine.
+
+    Raises:
+        UnsupportedError: there is no such target or no back end for it.
+    """
+    from visget.installer.detect import detect_host
+    from visget.installer.target import parse_target
+
+    wanted = text or settings.target
+    host = detect_host().target
+    return parse_target(wanted, host) if wanted else host
+
+
+def machine_key(settings: Settings, target: Target | None) -> str:
+    """Return under which name the environment remembers an artifact: this machine's id, or the target's text.
+
+    Args:
+        target: the target just compiled for; None means "whatever `load` wants now".
+    """
+    if target is None:
+        return machine_id() if settings.target is None else f"target:{target_of(settings, None).key()}"
+    from visget.installer.detect import detect_host
+
+    return machine_id() if target == detect_host().target else f"target:{target.key()}"
+
+
+def limits_of(settings: Settings) -> Limits:
+    """Return the limits of the worker processes."""
+    from visget.installer.limits import Limits
+
+    return Limits(wall_seconds=settings.compile_seconds, memory_mb=settings.compile_memory_mb)
+
+
+def linker_of(settings: Settings, target: Target) -> object:
+    """Return the linker to use for `target`, or None when there is none.
+
+    Raises:
+        UsageError: the settings name a linker that does not exist.
+    """
+    from visget.installer.link import find_linker
+
+    return find_linker(settings.linker, target)
+
+
+def network_of(settings: Settings) -> object:
+    """Return how to reach the network."""
+    from visget.download import NetworkOptions
+
+    return NetworkOptions(ca_bundle=settings.ca_bundle, proxy=settings.proxy, offline=settings.offline,
+                          debian_mirror=settings.debian_mirror)  # fmt: skip

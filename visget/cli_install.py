@@ -1,0 +1,183 @@
+"""The commands of everyday use: install, uninstall, list, use, rollback, path, pkg-config, target.
+
+Invariant: each command is one function that reads its options, calls visget.api, and prints the result.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from visget.cli_common import Ui, command
+from visget.config import Settings, with_options
+
+if TYPE_CHECKING:
+    from visget.api import InstallResult
+
+
+@command(
+    "install",
+    example="visget install xxhash\nvisget install 'zlib>=1.2,<2' --registry https://packages.example.org\n"
+    "visget install lz4 --target aarch64-linux-musl\nvisget install xxhash --dry-run",
+)
+@click.argument("requirements", nargs=-1, required=True, metavar="NAME[==VERSION]...")
+@click.option("--registry", metavar="NAME|DIR|URL", help="Where to look. [env: VISGET_REGISTRY]")
+@click.option("--target", metavar="TARGET", help="What to compile for; default: this machine. [env: VISGET_TARGET]")
+@click.option("--trust", metavar="KEY-ID", help="The key that must have signed the package.")
+@click.option("--dry-run", is_flag=True, help="Print the plan and change nothing.")
+@click.option("--offline", is_flag=True, default=None, help="Never touch the network. [env: VISGET_OFFLINE]")
+def install(ui: Ui, settings: Settings, *, requirements: tuple[str, ...], registry: str | None, target: str | None,
+            trust: str | None, dry_run: bool, offline: bool | None) -> None:  # fmt: skip
+    """Fetch, verify and compile packages for this machine (or TARGET), check their answers, install them."""
+    from visget import api
+
+    settings = with_options(settings, offline=offline)
+    if dry_run:
+        plans = [
+            api.plan(text, registry=registry, target=target, trust=trust, settings=settings, progress=ui)
+            for text in requirements
+        ]
+        ui.result({"plans": [plan.as_dict() for plan in plans]}, "\n\n".join(plan.as_text() for plan in plans))
+        return
+    done = []
+    for text in requirements:
+        result = api.install(text, registry=registry, target=target, trust=trust, settings=settings, progress=ui)
+        ui.close()
+        if result.first_use:
+            ui.note(f"first use of {result.name}: trusting its signing key {', '.join(result.signers)} from now on")
+        done.append(result)
+    ui.result({"installed": [_as_dict(result) for result in done]}, "\n".join(_as_text(ui, item) for item in done))
+
+
+def _as_dict(result: InstallResult) -> dict[str, object]:
+    return {
+        "name": result.name, "version": result.version, "target": result.target, "directory": str(result.entry.path),
+        "reused": result.reused, "first_use": result.first_use, "signers": list(result.signers),
+    }  # fmt: skip
+
+
+def _as_text(ui: Ui, result: InstallResult) -> str:
+    head = f"{result.name} {result.version}"
+    how = "already compiled" if result.reused else "compiled"
+    lines = [ui.style(f"installed {head}", bold=True) + f" ({how} for {result.target})", f"  {result.entry.path}"]
+    if not ui.quiet:
+        lines += [
+            f"  Python:  lib = visget.load({result.name!r})",
+            f"  C:       cc main.c $(visget pkg-config --cflags --libs {result.name})",
+        ]
+    return "\n".join(lines)
+
+
+@command("uninstall", example="visget uninstall xxhash\nvisget uninstall xxhash==0.8.2")
+@click.argument("requirement", metavar="NAME[==VERSION]")
+def uninstall(ui: Ui, settings: Settings, *, requirement: str) -> None:
+    """Remove a package, or one of its versions; `visget cache gc` frees the space."""
+    from visget import api
+
+    removed = api.uninstall(requirement, settings=settings)
+    ui.result(
+        {"removed": [{"name": item.name, "version": item.version} for item in removed]},
+        "\n".join(f"uninstalled {item.name} {item.version}" for item in removed),
+    )
+
+
+@command("list", example="visget list\nvisget list --json")
+def list_(ui: Ui, settings: Settings) -> None:
+    """List the installed packages and their versions; the selected version is marked."""
+    from visget import api
+
+    found = api.installed(settings=settings)
+    rows = [
+        (item.name, item.version, "*" if item.selected else "", ", ".join(sorted(item.natives)))
+        for item in found
+    ]
+    ui.result(
+        {
+            "installed": [
+                {"name": item.name, "version": item.version, "selected": item.selected, "package": item.package,
+                 "signers": list(item.signers), "natives": dict(item.natives)}
+                for item in found
+            ]
+        },
+        lambda: ui.table(("name", "version", "selected", "compiled for"), rows) if rows else "nothing is installed",
+    )  # fmt: skip
+
+
+@command("use", example="visget use zlib==1.2.13")
+@click.argument("requirement", metavar="NAME==VERSION")
+def use(ui: Ui, settings: Settings, *, requirement: str) -> None:
+    """Select which of the installed versions `visget.load` and `visget path` mean."""
+    from visget import api
+
+    chosen = api.use(requirement, settings=settings)
+    ui.result({"name": chosen.name, "version": chosen.version}, f"using {chosen.name} {chosen.version}")
+
+
+@command("rollback", example="visget rollback zlib")
+@click.argument("name")
+def rollback(ui: Ui, settings: Settings, *, name: str) -> None:
+    """Select again the version of NAME that was selected before the last change."""
+    from visget import api
+
+    chosen = api.rollback(name, settings=settings)
+    ui.result({"name": chosen.name, "version": chosen.version}, f"using {chosen.name} {chosen.version}")
+
+
+@command("path", example="visget path xxhash")
+@click.argument("name")
+@click.option("--directory", is_flag=True, help="Print the directory of the artifact, not the library.")
+def path(ui: Ui, settings: Settings, *, name: str, directory: bool) -> None:
+    """Print the shared library of an installed package."""
+    from visget import api
+
+    found = api.resolve(name, settings=settings, progress=ui)[1].path if directory else api.path(name, settings=settings)
+    ui.result({"name": name, "path": str(found)}, str(found))
+
+
+@command("pkg-config", example="cc main.c $(visget pkg-config --cflags --libs xxhash)")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--cflags", is_flag=True, help="Compiler flags.")
+@click.option("--libs", is_flag=True, help="Linker flags.")
+@click.option("--static", is_flag=True, help="Linker flags for the static archive.")
+@click.option("--path", "only_path", is_flag=True, help="Directories for PKG_CONFIG_PATH.")
+@click.option("--target", metavar="TARGET", help="The artifact of that target. [env: VISGET_TARGET]")
+def pkg_config(ui: Ui, settings: Settings, *, names: tuple[str, ...], cflags: bool, libs: bool, static: bool,
+               only_path: bool, target: str | None) -> None:  # fmt: skip
+    """Print the flags that a C compiler needs to use installed packages."""
+    from visget import api
+    from visget.runtime.pkgconfig import compile_flags, link_flags, search_path
+
+    settings = with_options(settings, target=target)
+    entries = [(name, api.resolve(name, settings=settings, progress=ui)[1].path) for name in names]
+    words: list[str] = []
+    if only_path:
+        words = [":".join(str(search_path(entry)) for _, entry in entries)]
+    else:
+        both = not (cflags or libs or static)
+        if cflags or both:
+            words += [flag for name, entry in entries for flag in compile_flags(entry, name)]
+        if libs or static or both:
+            words += [flag for name, entry in entries for flag in link_flags(entry, name, static=static)]
+    ui.result({"names": list(names), "flags": words}, " ".join(words))
+
+
+@command("target", example="visget target\nvisget target --json\nvisget target --list\nVISGET_TARGET=baseline visget target")
+@click.option("--target", "text", metavar="TARGET", help="Explain this target. [env: VISGET_TARGET]")
+@click.option("--list", "list_all", is_flag=True, help="List the targets that packages can be compiled for.")
+def target(ui: Ui, settings: Settings, *, text: str | None, list_all: bool) -> None:
+    """Show what this machine is, and which processor features packages are compiled for."""
+    from visget import api
+    from visget.installer.detect import detect_host
+    from visget.installer.target import known_targets
+
+    if list_all:
+        known = known_targets()
+        ui.result({"targets": list(known)}, "\n".join(known))
+        return
+    host = detect_host(devices=True)
+    wanted = api.target_of(settings, text)
+    ui.result(
+        {"target": wanted.as_dict(), "host": host.as_dict(), "is_host": wanted == host.target},
+        lambda: "\n".join(host.as_lines(wanted)),
+    )
