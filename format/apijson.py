@@ -1,7 +1,7 @@
 """The section "api": an Api as strict JSON, and the checks that make it safe to build ctypes types from.
 
-Invariant: parse_api() returns only interfaces whose references resolve and whose fields lie inside their records, so
-nothing built from them reads beyond a record; parse_api(encode_api(api)) == api. The spec is docs/spec/api.md.
+Invariant: parse_api() returns only interfaces whose references resolve and whose fields lie inside their records,
+so nothing built from them reads beyond a record; parse_api(encode_api(api)) == api. The spec is docs/spec/api.md.
 """
 
 from __future__ import annotations
