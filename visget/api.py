@@ -15,14 +15,13 @@ from visget.cache.environment import Environment, Installed
 from visget.cache.store import NativeEntry, Store
 from visget.config import Settings, read_settings
 from visget.errors import CacheError, NotFoundError, RefusedError, TrustError
-from visget.machine import machine_id
 from visget.names import Requirement, parse_name, parse_version
 from visget.progress import SILENT, Progress
+from visget.wiring import limits_of, linker_of, machine_key, network_of, target_of
 
 if TYPE_CHECKING:
     from visget.format.findings import Finding
     from visget.format.package import Package, VerifiedPackage
-    from visget.installer.limits import Limits
     from visget.installer.plan import Plan
     from visget.installer.target import Target
     from visget.registry.directory import Published
@@ -377,59 +376,3 @@ def _not_installed(name: str, version: str | None, installed: list[Installed]) -
     close = difflib.get_close_matches(name, [item.name for item in installed], n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"visget install {name}"
     return NotFoundError(f"{name!r} is not installed", hint=hint)
-
-
-# ---- settings to the values that the rooms take --------------------------------------------------------------
-
-
-def target_of(settings: Settings, text: str | None) -> Target:
-    """Return the target named by `text`, else by the settings, else this machine.
-
-    Raises:
-        UnsupportedError: there is no such target or no back end for it.
-    """
-    from visget.installer.detect import detect_host
-    from visget.installer.target import parse_target
-
-    wanted = text or settings.target
-    host = detect_host().target
-    return parse_target(wanted, host) if wanted else host
-
-
-def machine_key(settings: Settings, target: Target | None) -> str:
-    """Return under which name the environment remembers an artifact: this machine's id, or the target's text.
-
-    Args:
-        target: the target just compiled for; None means "whatever `load` wants now".
-    """
-    if target is None:
-        return machine_id() if settings.target is None else f"target:{target_of(settings, None).key()}"
-    from visget.installer.detect import detect_host
-
-    return machine_id() if target == detect_host().target else f"target:{target.key()}"
-
-
-def limits_of(settings: Settings) -> Limits:
-    """Return the limits of the worker processes."""
-    from visget.installer.limits import Limits
-
-    return Limits(wall_seconds=settings.compile_seconds, memory_mb=settings.compile_memory_mb)
-
-
-def linker_of(settings: Settings, target: Target) -> object:
-    """Return the linker to use for `target`, or None when there is none.
-
-    Raises:
-        UsageError: the settings name a linker that does not exist.
-    """
-    from visget.installer.link import find_linker
-
-    return find_linker(settings.linker, target)
-
-
-def network_of(settings: Settings) -> object:
-    """Return how to reach the network."""
-    from visget.download import NetworkOptions
-
-    return NetworkOptions(ca_bundle=settings.ca_bundle, proxy=settings.proxy, offline=settings.offline,
-                          debian_mirror=settings.debian_mirror)  # fmt: skip

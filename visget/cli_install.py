@@ -131,7 +131,10 @@ def path(ui: Ui, settings: Settings, *, name: str, directory: bool) -> None:
     """Print the shared library of an installed package."""
     from visget import api
 
-    found = api.resolve(name, settings=settings, progress=ui)[1].path if directory else api.path(name, settings=settings)
+    if directory:
+        found = api.resolve(name, settings=settings, progress=ui)[1].path
+    else:
+        found = api.path(name, settings=settings)
     ui.result({"name": name, "path": str(found)}, str(found))
 
 
@@ -162,7 +165,7 @@ def pkg_config(ui: Ui, settings: Settings, *, names: tuple[str, ...], cflags: bo
     ui.result({"names": list(names), "flags": words}, " ".join(words))
 
 
-@command("target", example="visget target\nvisget target --json\nvisget target --list\nVISGET_TARGET=baseline visget target")
+@command("target", example="visget target\nvisget target --list\nVISGET_TARGET=baseline visget target --json")
 @click.option("--target", "text", metavar="TARGET", help="Explain this target. [env: VISGET_TARGET]")
 @click.option("--list", "list_all", is_flag=True, help="List the targets that packages can be compiled for.")
 def target(ui: Ui, settings: Settings, *, text: str | None, list_all: bool) -> None:

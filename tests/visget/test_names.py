@@ -1,0 +1,47 @@
+import pytest
+
+from visget.errors import UsageError
+from visget.names import Requirement, parse_name, parse_version
+
+
+@pytest.mark.parametrize("name", ["zlib", "a", "x-y-z", "lz4", "a" * 64])
+def test_good_names(name):
+    assert parse_name(name) == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "Zlib", "z_lib", "z--lib", "-x", "x-", "9p", "zlıb", "ｚlib", "zlib\n", "..", "a/b", "a\\b", "a\0b", "%2e",
+     "con", "nul", "lpt1", "a" * 65, "a.b", " a"],
+)  # fmt: skip
+def test_bad_names(name):
+    with pytest.raises(UsageError):
+        parse_name(name)
+
+
+def test_versions_are_normal():
+    assert str(parse_version("1.0.RC1")) == "1.0rc1"
+    with pytest.raises(UsageError, match="not a version"):
+        parse_version("one")
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "inside", "outside"),
+    [
+        ("zlib", "zlib", "1.0", None),
+        ("zlib==1.2.13", "zlib", "1.2.13", "1.2.14"),
+        (" zlib >=1.2, <2 ", "zlib", "1.9", "2.0"),
+        ("zlib~=1.4", "zlib", "1.5", "2.0"),
+    ],
+)
+def test_requirements(text, name, inside, outside):
+    wanted = Requirement.parse(text)
+    assert wanted.name == name
+    assert inside in wanted.specifier
+    assert outside is None or outside not in wanted.specifier
+
+
+@pytest.mark.parametrize("text", ["", "zlib=1", "zlib==", "zlib==x!!", "zlib 1.0", "Zlib", "zlib==1;os_name=='x'"])
+def test_bad_requirements(text):
+    with pytest.raises(UsageError):
+        Requirement.parse(text)

@@ -1,0 +1,119 @@
+"""What ``visget info`` tells about a package, put together from the registry's index and the package itself.
+
+Invariant: everything shown about the inside of a published package comes from bytes whose signature was verified;
+for a file on disk nothing is verified and the description says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from visget import api
+from visget.config import Settings, read_settings
+from visget.names import Requirement
+from visget.progress import SILENT, Progress
+
+if TYPE_CHECKING:
+    from visget.format.package import Package
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """A package, described."""
+
+    package: Package
+    """The package."""
+    versions: tuple[str, ...]
+    """All published versions, newest first; empty for a file."""
+    owners: tuple[str, ...]
+    """Ids of the keys that own the name; empty for a file."""
+    signers: tuple[str, ...]
+    """Ids of the keys that signed this version; empty for a file, whose signature is not checked."""
+
+    @property
+    def name(self) -> str:
+        """The package's name."""
+        return self.package.manifest.name
+
+    @property
+    def version(self) -> str:
+        """The version described."""
+        return str(self.package.manifest.version)
+
+    @property
+    def summary(self) -> str:
+        """One line about it."""
+        return self.package.manifest.summary
+
+    @property
+    def prototypes(self) -> list[str]:
+        """The C prototype of every exported function."""
+        return [function.prototype for function in self.package.api().functions]
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return label and text of each line that people see."""
+        manifest = self.package.manifest
+        vectors = self.package.vectors()
+        made = manifest.provenance
+        lines = [
+            ("license", manifest.license),
+            ("homepage", manifest.homepage or "-"),
+            ("versions", ", ".join(self.versions) or "(a file, not published)"),
+            ("owners", ", ".join(self.owners) or "-"),
+            ("signed by", ", ".join(self.signers) or "(not checked)"),
+            ("profile", f"{manifest.profile}, bitcode of LLVM {manifest.epoch}"),
+            ("floating point", manifest.fp_contract),
+            ("exports", f"{len(manifest.exports)} functions: {_some(manifest.exports)}"),
+            ("imports", _some(manifest.imports) or "nothing"),
+            ("dependencies", ", ".join(manifest.dependencies) or "none"),
+            ("headers", ", ".join(self.package.headers()) or "none"),
+            ("answer check", f"{len(vectors.vectors)} test vectors" if vectors else "no test vectors"),
+            ("built from", made.source or "local sources"),
+            ("built by", made.compiler),
+            ("size", f"{len(self.package.data):,} bytes"),
+            ("sha256", self.package.digest),
+        ]
+        return [(label, text) for label, text in lines if text]
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the description as the JSON object that ``--json`` prints."""
+        manifest = self.package.manifest
+        vectors = self.package.vectors()
+        return {
+            "name": self.name, "version": self.version, "summary": self.summary, "license": manifest.license,
+            "homepage": manifest.homepage, "versions": list(self.versions), "owners": list(self.owners),
+            "signers": list(self.signers), "profile": manifest.profile, "epoch": manifest.epoch,
+            "fp_contract": manifest.fp_contract, "exports": list(manifest.exports),
+            "imports": list(manifest.imports), "dependencies": list(manifest.dependencies),
+            "prototypes": self.prototypes, "headers": sorted(self.package.headers()),
+            "vectors": len(vectors.vectors) if vectors else 0, "source": manifest.provenance.source,
+            "compiler": manifest.provenance.compiler, "size": len(self.package.data), "digest": self.package.digest,
+            "sections": {entry.kind: entry.stored_size for entry in manifest.sections},
+        }  # fmt: skip
+
+
+def _some(names: tuple[str, ...], limit: int = 8) -> str:
+    return ", ".join(names[:limit]) + (f", and {len(names) - limit} more" if len(names) > limit else "")
+
+
+def describe(what: str, *, registry: str | None = None, settings: Settings | None = None,
+             progress: Progress = SILENT) -> Description:  # fmt: skip
+    """Describe a published package, or the .vis file at `what`.
+
+    Raises:
+        NotFoundError: there is no such package or file.
+        TrustError: the published package is not signed by its owner.
+    """
+    from visget.format.package import open_package
+
+    settings = settings or read_settings()
+    if what.endswith(".vis"):
+        package = open_package(api.read_package_file(Path(what)))
+        return Description(package=package, versions=(), owners=(), signers=())
+    found = api.obtain(Requirement.parse(what), registry=registry, settings=settings, progress=progress, remember=False)
+    return Description(
+        package=found.verified.package, versions=found.versions, owners=found.owners,
+        signers=tuple(found.verified.signers),
+    )  # fmt: skip

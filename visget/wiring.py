@@ -1,0 +1,70 @@
+"""Settings turned into the values that the rooms take: target, limits, linker, network.
+
+Invariant: the rooms below never see Settings; whatever they need is in one of these values.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from visget.config import Settings
+from visget.machine import machine_id
+
+if TYPE_CHECKING:
+    from visget.download import NetworkOptions
+    from visget.installer.limits import Limits
+    from visget.installer.link import Linker
+    from visget.installer.target import Target
+
+
+def target_of(settings: Settings, text: str | None) -> Target:
+    """Return the target named by `text`, else by the settings, else this machine.
+
+    Raises:
+        UnsupportedError: there is no such target or no back end for it.
+    """
+    from visget.installer.detect import detect_host
+    from visget.installer.target import parse_target
+
+    wanted = text or settings.target
+    host = detect_host().target
+    return parse_target(wanted, host) if wanted else host
+
+
+def machine_key(settings: Settings, target: Target | None) -> str:
+    """Return under which name the environment remembers an artifact: this machine's id, or the target's text.
+
+    Args:
+        target: the target just compiled for; None means "whatever `load` wants now".
+    """
+    if target is None:
+        return machine_id() if settings.target is None else f"target:{target_of(settings, None).key()}"
+    from visget.installer.detect import detect_host
+
+    return machine_id() if target == detect_host().target else f"target:{target.key()}"
+
+
+def limits_of(settings: Settings) -> Limits:
+    """Return the limits of the worker processes."""
+    from visget.installer.limits import Limits
+
+    return Limits(wall_seconds=settings.compile_seconds, memory_mb=settings.compile_memory_mb)
+
+
+def linker_of(settings: Settings, target: Target) -> Linker | None:
+    """Return the linker to use for `target`, or None when there is none.
+
+    Raises:
+        UsageError: the settings name a linker that does not exist.
+    """
+    from visget.installer.link import find_linker
+
+    return find_linker(settings.linker, target)
+
+
+def network_of(settings: Settings) -> NetworkOptions:
+    """Return how to reach the network."""
+    from visget.download import NetworkOptions
+
+    return NetworkOptions(ca_bundle=settings.ca_bundle, proxy=settings.proxy, offline=settings.offline,
+                          debian_mirror=settings.debian_mirror)  # fmt: skip
