@@ -1,0 +1,2 @@
+/* wmmintrin.h is not for portable code: see vis_no_intrinsics.h. */
+#include <vis_no_intrinsics.h>
