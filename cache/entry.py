@@ -1,0 +1,153 @@
+"""One native artifact on disk: a sealed directory and ``entry.json``, which lists every file in it.
+
+Invariant: a NativeEntry is only ever made from a directory that holds exactly the files that its entry.json lists,
+plain files of the recorded sizes; with check="full" their digests were compared too. The format is
+docs/spec/store.md, section "Entries".
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from visget.cache.content import DamagedError, plain_file, read_file
+from visget.digest import Digest, parse_digest
+from visget.files import write_new
+
+ENTRY = "entry.json"
+FORMAT = 1
+_LIMIT = 4 << 20
+_BLOCK = 1 << 20
+
+Check = Literal["quick", "full"]
+"""quick: names, kinds and sizes. full: digests as well."""
+
+
+class EntryFile(NamedTuple):
+    """One file of an entry."""
+
+    path: str
+    """Its path inside the entry, with forward slashes."""
+    size: int
+    """Its bytes."""
+    sha256: Digest
+    """Their digest."""
+
+
+class NativeEntry(NamedTuple):
+    """A complete, undamaged native artifact."""
+
+    path: Path
+    """Its directory; nothing in it is ever changed."""
+    key: Digest
+    """The action key that names it."""
+    files: tuple[EntryFile, ...]
+    """Its files, entry.json itself left out, sorted by path."""
+
+    @property
+    def size(self) -> int:
+        """The bytes of all files."""
+        return sum(file.size for file in self.files)
+
+
+def write_entry(directory: Path, key: Digest) -> None:
+    """Describe the finished `directory` in its entry.json.
+
+    Raises:
+        ValueError: the directory is empty, holds a name that entry.json cannot hold, or has an entry.json already.
+    """
+    files = []
+    for path, _ in _walk(directory, ""):
+        if path == ENTRY or not path.isprintable():
+            raise ValueError(f"a native artifact cannot have a file called {path!r}")
+        with plain_file(directory / path) as descriptor:
+            size, digest = _digest(descriptor)
+        files.append({"path": path, "size": size, "sha256": digest})
+    if not files:
+        raise ValueError("a native artifact must have at least one file")
+    files.sort(key=lambda file: str(file["path"]))
+    document = {"format": FORMAT, "key": key, "files": files}
+    write_new(directory / ENTRY, json.dumps(document, indent=1, sort_keys=True).encode() + b"\n", 0o444)
+
+
+def read_entry(directory: Path, key: Digest, check: Check) -> NativeEntry | None:
+    """Return the entry in `directory`, or None when nothing has that name.
+
+    Raises:
+        DamagedError: it is incomplete or was changed.
+        OSError: it could not be read for a reason outside it, such as too many open files.
+    """
+    try:
+        mode = directory.lstat().st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISDIR(mode):
+        raise DamagedError("it is not a directory")
+    files = _listed(directory, key)
+    found = {path: size for path, size in _walk(directory, "") if path != ENTRY}
+    for file in files:
+        size = found.pop(file.path, None)
+        if size is None:
+            raise DamagedError(f"{file.path} is missing")
+        if size != file.size:
+            raise DamagedError(f"{file.path} has {size} bytes, not {file.size}")
+    if found:
+        raise DamagedError(f"{min(found)} does not belong to it")
+    if check == "full":
+        for file in files:
+            with plain_file(directory / file.path) as descriptor:
+                if _digest(descriptor) != (file.size, file.sha256):
+                    raise DamagedError(f"{file.path} was changed")
+    return NativeEntry(directory, key, files)
+
+
+def _listed(directory: Path, key: Digest) -> tuple[EntryFile, ...]:
+    data = read_file(directory / ENTRY, _LIMIT)
+    if data is None:
+        raise DamagedError(f"{ENTRY} is missing")
+    try:
+        document = json.loads(data)
+        if document["format"] != FORMAT or document["key"] != key:
+            raise DamagedError(f"{ENTRY} belongs to another entry or format")
+        files = tuple(
+            EntryFile(str(item["path"]), int(item["size"]), parse_digest(item["sha256"]))
+            for item in document["files"]
+        )
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise DamagedError(f"{ENTRY} cannot be read: {error}") from error
+    if not files or len({file.path for file in files}) != len(files):
+        raise DamagedError(f"{ENTRY} lists no files, or one twice")
+    return files
+
+
+def _walk(directory: Path, prefix: str) -> list[tuple[str, int]]:
+    """Return path and size of each file below `directory`.
+
+    Raises:
+        DamagedError: something is neither a plain file nor a directory.
+    """
+    found = []
+    with os.scandir(directory) as items:
+        for item in items:
+            facts = item.stat(follow_symlinks=False)
+            if stat.S_ISDIR(facts.st_mode):
+                found += _walk(directory / item.name, f"{prefix}{item.name}/")
+            elif stat.S_ISREG(facts.st_mode):
+                found.append((prefix + item.name, facts.st_size))
+            else:
+                raise DamagedError(f"{prefix}{item.name} is neither a plain file nor a directory")
+    return found
+
+
+def _digest(descriptor: int) -> tuple[int, Digest]:
+    import hashlib
+
+    state = hashlib.sha256()
+    size = 0
+    while part := os.read(descriptor, _BLOCK):
+        state.update(part)
+        size += len(part)
+    return size, Digest(state.hexdigest())

@@ -1,0 +1,328 @@
+"""The store: packages by their digest, native artifacts by their action key, each complete or absent.
+
+Invariants: an entry appears by one rename after all its bytes are durable, and is never changed afterwards; what
+is damaged is a miss with a reason (logged to "visget.cache") and moves to quarantine/, where it can be looked at;
+two builders of one key build it once. The store knows bytes and keys, not trust: what it returns was not verified.
+Layout, lock order and points of durability are docs/spec/store.md.
+
+Safe for many processes on one machine; on a network file system as far as its flock works between machines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from visget.cache.content import (
+    DamagedError,
+    guard_directory,
+    guard_lock,
+    move_aside,
+    present,
+    read_checked,
+    remove_tree,
+    seal,
+    workspace,
+)
+from visget.cache.entry import Check, NativeEntry, read_entry, write_entry
+from visget.digest import Digest, digest_bytes, parse_digest
+from visget.errors import CacheError
+from visget.files import fsync_dir, locked, translated, write_new
+
+if TYPE_CHECKING:
+    from visget.cache.environment import Roots
+    from visget.cache.trim import CheckReport, GcReport
+
+PACKAGE_LIMIT = 1 << 30
+"""No package file in the store is larger; a longer file is damage."""
+ENVELOPE_LIMIT = 1 << 20
+_ROOMS = ("packages", "packages/v1", "native", "native/v1", "env", "env/v1", "locks", "tmp", "quarantine", "trust")
+# The last use is written at most hourly, so that loading a library rarely writes to the disk.
+_TOUCH_SECONDS = 3600.0
+# Compiling a large package takes minutes; whoever waits for it would otherwise compile it himself.
+_BUILD_WAIT_SECONDS = 3600.0
+
+
+class Usage(NamedTuple):
+    """How much one part of the store holds."""
+
+    kind: str
+    """"packages", "native", "quarantine" or "temporary"."""
+    entries: int
+    """How many."""
+    size: int
+    """Their bytes."""
+
+
+class Store:
+    """A directory that keeps packages and native artifacts; open it with Store.open()."""
+
+    def __init__(self, root: Path, clock: Callable[[], float]) -> None:
+        self.root = root
+        self.clock = clock
+
+    @classmethod
+    def open(cls, root: Path, *, clock: Callable[[], float] = time.time) -> Store:
+        """Open the store at `root`, and create it when there is none.
+
+        Raises:
+            TrustError: somebody else owns it or could write to it.
+            CacheError: it cannot be created.
+        """
+        with translated("open the store", root):
+            # The user may keep the store behind a link of his own; inside it there are none.
+            real = Path(os.path.realpath(root))
+            real.parent.mkdir(parents=True, exist_ok=True)
+        guard_directory(real)
+        for room in _ROOMS:
+            guard_directory(real / room)
+        return cls(real, clock)
+
+    # ---- locks ------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def lock(self, name: str, *, shared: bool = False, timeout: float = 600.0) -> Iterator[None]:
+        """Hold the lock `name` of this store; the order is "store", then "registry-*", then the others."""
+        path = self.root / "locks" / name
+        guard_lock(path)
+        with locked(path, shared=shared, timeout=timeout):
+            yield
+
+    def in_use(self) -> contextlib.AbstractContextManager[None]:
+        """Keep garbage collection away for as long as several steps belong together, such as an installation."""
+        return self.lock("store", shared=True)
+
+    # ---- packages ---------------------------------------------------------------------------------------
+
+    def put_package(self, data: bytes) -> Digest:
+        """Keep the package file `data` and return its digest.
+
+        Raises:
+            ResourceError: the disk is full or fails.
+            CacheError: the store cannot be written.
+        """
+        digest = digest_bytes(data)
+        self._put(self._package_path(digest), data, digest)
+        return digest
+
+    def package(self, digest: Digest) -> bytes | None:
+        """Return the package file with this digest, or None when it is absent or damaged."""
+        return self._get(self._package_path(digest), digest, PACKAGE_LIMIT)
+
+    def put_envelope(self, package: Digest, data: bytes) -> None:
+        """Keep `data` as the signature envelope of `package`, in place of an earlier one.
+
+        Raises:
+            ResourceError: the disk is full or fails.
+            CacheError: the store cannot be written.
+        """
+        digest = digest_bytes(data)
+        path = self._package_path(package).with_name(f"{package}.{digest}.dsse")
+        self._put(path, data, digest)
+        with self.in_use(), translated("replace a signature envelope", path):
+            for other in self._envelopes(package):
+                if other != path:
+                    other.unlink(missing_ok=True)
+
+    def envelope(self, package: Digest) -> bytes | None:
+        """Return the signature envelope of `package`, or None when it is absent or damaged."""
+        for path in self._envelopes(package):
+            digest = path.name.split(".")[1]
+            if (data := self._get(path, Digest(digest), ENVELOPE_LIMIT)) is not None:
+                return data
+        return None
+
+    def packages(self) -> Iterator[tuple[Digest, Path]]:
+        """Give digest and path of every package file, unchecked."""
+        for shard in sorted((self.root / "packages" / "v1").glob("[0-9a-f][0-9a-f]")):
+            for path in sorted(shard.glob("*.vis")):
+                with contextlib.suppress(ValueError):
+                    yield parse_digest(path.stem), path
+
+    def remove_package(self, digest: Digest) -> None:
+        """Remove a package file and its envelope, if they are there."""
+        with self.in_use(), translated("remove a package", self.root):
+            for path in (self._package_path(digest), *self._envelopes(digest)):
+                path.unlink(missing_ok=True)
+
+    def _package_path(self, digest: Digest) -> Path:
+        return self.root / "packages" / "v1" / digest[:2] / f"{digest}.vis"
+
+    def _envelopes(self, package: Digest) -> list[Path]:
+        """Return the envelopes of `package`, the newest first; there are two only after a crash."""
+        found = self._package_path(package).parent.glob(f"{package}.*.dsse")
+        return sorted(found, key=lambda path: (-path.lstat().st_mtime_ns, path.name))
+
+    def _put(self, path: Path, data: bytes, digest: Digest) -> None:
+        with translated("store a package", path), self.in_use():
+            guard_directory(path.parent)
+            if self._get(path, digest, len(data)) is not None:
+                return
+            with workspace(self.root) as work:
+                write_new(work / "content", data, 0o444)
+                if present(path):
+                    # Something that is no file, or that could not be read: a rename would fail or follow it.
+                    move_aside(self.root, path)
+                (work / "content").replace(path)
+                fsync_dir(path.parent)
+
+    def _get(self, path: Path, digest: Digest, limit: int) -> bytes | None:
+        try:
+            data = read_checked(path, digest, limit)
+        except DamagedError as error:
+            # The name is the digest: no writer can have put something better there in the meantime.
+            move_aside(self.root, path)
+            _log(f"{path.name} is damaged: {error}; it was moved to quarantine/")
+            return None
+        except OSError as error:
+            _log(f"{path.name} cannot be read now: {error.strerror}")
+            return None
+        if data is not None:
+            self._touch(path)
+        return data
+
+    # ---- native artifacts -------------------------------------------------------------------------------
+
+    def native_path(self, key: Digest) -> Path:
+        """Return where the artifact named `key` is or would be."""
+        return self.root / "native" / "v1" / key
+
+    def native(self, key: Digest, *, check: Check = "full") -> NativeEntry | None:
+        """Return the artifact named `key`, or None when it is absent or damaged.
+
+        Args:
+            key: its action key.
+            check: "full" compares the digest of every file; "quick" only names and sizes.
+        """
+        path = self.native_path(key)
+        try:
+            entry = read_entry(path, key, check)
+        except (DamagedError, OSError):
+            return self._second_look(key, check)
+        if entry is not None:
+            self._touch(path)
+        return entry
+
+    def build_native(self, key: Digest, build: Callable[[Path], None]) -> NativeEntry:
+        """Return the artifact named `key`; when it is absent or damaged, have `build` make it.
+
+        Of several callers at once, in any number of processes, one builds and the others wait for it.
+
+        Args:
+            key: the action key; everything that influences `build` must be in it.
+            build: is given an empty directory, and fills it with plain files and directories.
+
+        Raises:
+            ResourceError: the disk is full or fails.
+            CacheError: the store cannot be written, or another process has been building for an hour.
+        """
+        path = self.native_path(key)
+        with (
+            translated("store a native artifact", path),
+            self.in_use(),
+            self.lock(f"native-{key}", timeout=_BUILD_WAIT_SECONDS),
+        ):
+            entry = self._read_or_move(key, "full")
+            if entry is not None:
+                self._touch(path)
+                return entry
+            with workspace(self.root) as work:
+                build(work)
+                write_entry(work, key)
+                seal(work)
+                work.rename(path)
+                fsync_dir(path.parent)
+            entry = read_entry(path, key, "quick")
+        if entry is None:  # only when somebody works on the store without its locks
+            raise CacheError("a native artifact vanished as soon as it was built", where=str(path))
+        return entry
+
+    def natives(self) -> Iterator[NativeEntry]:
+        """Give every artifact that a quick check finds complete."""
+        for key in self.native_keys():
+            with contextlib.suppress(DamagedError, OSError):
+                if entry := read_entry(self.native_path(key), key, "quick"):
+                    yield entry
+
+    def native_keys(self) -> list[Digest]:
+        """Return the key of everything below native/, complete or not."""
+        keys = []
+        for path in sorted((self.root / "native" / "v1").iterdir()):
+            with contextlib.suppress(ValueError):
+                keys.append(parse_digest(path.name))
+        return keys
+
+    def remove_native(self, key: Digest) -> None:
+        """Remove an artifact, if it is there; programs that have loaded it keep running."""
+        with translated("remove a native artifact", self.root), self.in_use(), self.lock(f"native-{key}"):
+            self.discard(self.native_path(key))
+
+    def discard(self, path: Path) -> None:
+        """Make `path` vanish in one step, then remove it; the caller keeps builders away."""
+        with workspace(self.root) as work:
+            with contextlib.suppress(FileNotFoundError):
+                path.rename(work / "gone")
+            remove_tree(work / "gone")
+
+    def _second_look(self, key: Digest, check: Check) -> NativeEntry | None:
+        """Look again under the lock: a builder may just have replaced what was found damaged without it."""
+        # A held lock means that somebody builds it already; for this caller it is a miss.
+        with (
+            contextlib.suppress(CacheError, OSError),
+            self.lock("store", shared=True, timeout=0.0),
+            self.lock(f"native-{key}", timeout=0.0),
+        ):
+            return self._read_or_move(key, check)
+        return None
+
+    def _read_or_move(self, key: Digest, check: Check) -> NativeEntry | None:
+        path = self.native_path(key)
+        try:
+            return read_entry(path, key, check)
+        except DamagedError as error:
+            moved = move_aside(self.root, path)
+            outcome = "it was moved to quarantine/" if moved else "it cannot be moved to quarantine/"
+            _log(f"native/v1/{key} is damaged: {error}; {outcome}")
+            return None
+
+    def _touch(self, path: Path) -> None:
+        """Note the use of `path`: garbage collection removes what was not used for long."""
+        now = self.clock()
+        with contextlib.suppress(OSError):
+            # Also when the clock was wrong and the time noted lies in the future.
+            if not 0 <= now - path.lstat().st_mtime < _TOUCH_SECONDS:
+                os.utime(path, (now, now), follow_symlinks=False)
+
+    # ---- housekeeping -----------------------------------------------------------------------------------
+
+    def size(self) -> tuple[Usage, ...]:
+        """Return how much each part of the store holds."""
+        from visget.cache.trim import measure
+
+        return measure(self)
+
+    def check(self) -> CheckReport:
+        """Compare every file with its digest and move what is damaged to quarantine/."""
+        from visget.cache.trim import check_all
+
+        return check_all(self)
+
+    def gc(
+        self, roots: Callable[[], Roots] | None = None, max_age: float | None = None, *,
+        max_bytes: int | None = None, dry_run: bool = False,
+    ) -> GcReport:  # fmt: skip
+        """Remove what nothing refers to; see visget.cache.trim.collect()."""
+        from visget.cache.trim import MAX_AGE_SECONDS, collect
+
+        age = MAX_AGE_SECONDS if max_age is None else max_age
+        return collect(self, roots, max_age=age, max_bytes=max_bytes, dry_run=dry_run)
+
+
+def _log(text: str) -> None:
+    import logging  # costs 5 ms; damage is rare
+
+    logging.getLogger("visget.cache").warning("%s", text)
