@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from visget.cache.environment import Environment, Installed
 from visget.cache.store import NativeEntry, Store
 from visget.config import Settings, read_settings
-from visget.errors import CacheError, NotFoundError, RefusedError, TrustError
+from visget.errors import CacheError, NotFoundError, RefusedError
 from visget.names import Requirement, parse_name, parse_version
+from visget.obtain import obtain
 from visget.progress import SILENT, Progress
 from visget.wiring import limits_of, linker_of, machine_key, network_of, target_of
 
@@ -96,11 +97,16 @@ def check(path: Path, *, settings: Settings | None = None) -> tuple[Package, lis
     from visget.installer.compile import check_package
 
     settings = settings or read_settings()
-    package = open_package(_read_package_file(path))
+    package = open_package(read_package_file(path))
     return package, check_package(package, limits=limits_of(settings))
 
 
-def _read_package_file(path: Path) -> bytes:
+def read_package_file(path: Path) -> bytes:
+    """Return the bytes of a .vis file.
+
+    Raises:
+        NotFoundError: there is none at `path`.
+    """
     try:
         return path.read_bytes()
     except OSError as error:
@@ -164,8 +170,11 @@ def install(text: str, *, registry: str | None = None, target: str | None = None
     requirement = Requirement.parse(text)
     wanted = target_of(settings, target)
     store = Store.open(settings.home)
-    verified, first_use = _obtain(requirement, store, registry, trust, settings, progress)
-    return _install_verified(verified, store, wanted, first_use=first_use, settings=settings, progress=progress)
+    found = obtain(requirement, registry=registry, trust=trust, settings=settings, progress=progress)
+    return _install_verified(
+        found.verified, store, wanted, source=found.location, first_use=found.first_use, settings=settings,
+        progress=progress,
+    )  # fmt: skip
 
 
 def plan(text: str, *, registry: str | None = None, target: str | None = None, trust: str | None = None,
@@ -177,48 +186,14 @@ def plan(text: str, *, registry: str | None = None, target: str | None = None, t
     requirement = Requirement.parse(text)
     wanted = target_of(settings, target)
     store = Store.open(settings.home)
-    verified, _ = _obtain(requirement, store, registry, trust, settings, progress, remember=False)
-    return plan_package(verified, wanted, store, linker=linker_of(settings, wanted))
+    found = obtain(
+        requirement, registry=registry, trust=trust, settings=settings, progress=progress, remember=False
+    )
+    return plan_package(found.verified, wanted, store, linker=linker_of(settings, wanted))
 
 
-def _obtain(requirement: Requirement, store: Store, registry: str | None, trust: str | None, settings: Settings,
-            progress: Progress, *, remember: bool = True) -> tuple[VerifiedPackage, bool]:  # fmt: skip
-    """Choose a release, fetch it unless the store has it, and verify it; remember the keys that were trusted."""
-    from visget.format.package import open_package, verify_package
-    from visget.registry.client import open_registry
-    from visget.registry.select import choose
-    from visget.registry.trust import PinStore, accepted_keys
-
-    location = settings.location(registry)
-    source = open_registry(location, network=network_of(settings))
-    releases = source.releases(requirement.name)
-    release = choose(releases, requirement)
-    pins = PinStore(store.root / "trust")
-    pinned = pins.get(source.identity, requirement.name)
-    decision = accepted_keys(requirement.name, releases.owners, pinned, required=trust)
-    progress.step("fetching", f"{release.name} {release.version}")
-    data, envelope = store.package(release.vis), store.envelope(release.vis)
-    if data is None or envelope is None:
-        data, envelope = source.fetch(release, progress=progress)
-    progress.step("verifying", f"{release.name} {release.version}")
-    package = open_package(data)
-    verified = verify_package(package, envelope, decision.keys)
-    if (package.manifest.name, str(package.manifest.version)) != (release.name, str(release.version)):
-        raise TrustError(
-            f"the registry offers {release.name} {release.version}, but the package is "
-            f"{package.manifest.name} {package.manifest.version}",
-            where=location,
-        )
-    if remember:
-        store.put_package(data)
-        store.put_envelope(package.digest, envelope)
-        if decision.first_use:
-            pins.remember(source.identity, requirement.name, decision.keys)
-    return verified, decision.first_use
-
-
-def _install_verified(verified: VerifiedPackage, store: Store, target: Target, *, first_use: bool,
-                      settings: Settings, progress: Progress) -> InstallResult:  # fmt: skip
+def _install_verified(verified: VerifiedPackage, store: Store, target: Target, *, source: str, first_use: bool,
+                      settings: Settings, progress: Progress, select: bool = True) -> InstallResult:  # fmt: skip
     from visget.installer.install import install_package, plan_package
 
     manifest = verified.package.manifest
@@ -226,8 +201,8 @@ def _install_verified(verified: VerifiedPackage, store: Store, target: Target, *
     reused = plan_package(verified, target, store, linker=linker).cached
     entry = install_package(verified, target, store, linker=linker, limits=limits_of(settings), progress=progress)
     Environment(store).record(
-        name=manifest.name, version=str(manifest.version), package=verified.package.digest,
-        signers=tuple(verified.signers), machine=machine_key(settings, target), native=entry.key,
+        manifest.name, str(manifest.version), package=verified.package.digest, signers=verified.signers,
+        natives={machine_key(settings, target): entry.key}, source=source, select=select,
     )  # fmt: skip
     return InstallResult(
         name=manifest.name, version=str(manifest.version), target=target.key(), entry=entry, reused=reused,
@@ -249,9 +224,7 @@ def uninstall(text: str, *, settings: Settings | None = None) -> list[Installed]
     settings = settings or read_settings()
     environment = Environment(Store.open(settings.home))
     doomed = _matching(text, environment)
-    for item in doomed:
-        environment.remove(item.name, item.version)
-    return doomed
+    return [gone for item in doomed for gone in environment.remove(item.name, item.version)]
 
 
 def use(text: str, *, settings: Settings | None = None) -> Installed:
@@ -360,8 +333,10 @@ def _compile_again(found: Installed, store: Store, settings: Settings, progress:
         )
     keys = [PublicKey.from_id(signer) for signer in found.signers]
     verified = verify_package(open_package(data), envelope, keys)
-    target = target_of(settings, None)
-    return _install_verified(verified, store, target, first_use=False, settings=settings, progress=progress).entry
+    return _install_verified(
+        verified, store, target_of(settings, None), source=found.source, first_use=False, settings=settings,
+        progress=progress, select=False,
+    ).entry  # fmt: skip
 
 
 def _not_installed(name: str, version: str | None, installed: list[Installed]) -> NotFoundError:

@@ -9,6 +9,7 @@ import click
 
 from visget.cli_common import Ui, command
 from visget.config import Settings
+from visget.errors import EXIT_FAILED
 
 
 @click.group("cache", context_settings={"help_option_names": ["-h", "--help"]})
@@ -27,13 +28,16 @@ def cache_size(ui: Ui, settings: Settings) -> None:
     """Print how much space the store takes, by kind."""
     from visget.cache.store import Store
 
-    sizes = Store.open(settings.home).size()
-    rows = [(kind, f"{bytes_ / 1e6:.1f} MB") for kind, bytes_ in sizes.items()]
-    total = sum(sizes.values())
+    parts = Store.open(settings.home).size()
+    total = sum(part.bytes for part in parts)
+    rows = [(part.kind, str(part.count), _megabytes(part.bytes)) for part in parts]
     ui.result(
-        {"sizes": sizes, "total": total, "limit": settings.cache_limit_mb << 20},
-        lambda: ui.table(("kind", "size"), [*rows, ("total", f"{total / 1e6:.1f} MB")]),
-    )
+        {
+            "parts": [{"kind": part.kind, "count": part.count, "bytes": part.bytes} for part in parts],
+            "total": total, "limit": settings.cache_limit_mb << 20,
+        },
+        lambda: ui.table(("kind", "count", "size"), [*rows, ("total", "", _megabytes(total))]),
+    )  # fmt: skip
 
 
 @command("verify", example="visget cache verify")
@@ -41,9 +45,16 @@ def cache_verify(ui: Ui, settings: Settings) -> int:
     """Read every file of the store; take damaged entries away, so that they are made again when needed."""
     from visget.cache.store import Store
 
-    report = Store.open(settings.home).check(progress=ui)
-    ui.result(report.as_dict(), report.as_text)
-    return 1 if report.damaged else 0
+    report = Store.open(settings.home).check()
+    lines = [
+        f"{damage.kind} {damage.name}: {damage.reason}{' (moved to quarantine)' if damage.moved else ''}"
+        for damage in report.damaged
+    ]
+    ui.result(
+        {"checked": report.checked, "damaged": [damage._asdict() for damage in report.damaged]},
+        "\n".join([*lines, f"{report.checked} checked, {len(report.damaged)} damaged"]),
+    )
+    return EXIT_FAILED if report.damaged else 0
 
 
 @command("gc", example="visget cache gc\nvisget cache gc --all --dry-run")
@@ -52,12 +63,26 @@ def cache_verify(ui: Ui, settings: Settings) -> int:
 @click.option("--dry-run", is_flag=True, help="Name what would go and change nothing.")
 def cache_gc(ui: Ui, settings: Settings, *, everything: bool, days: int, dry_run: bool) -> None:
     """Remove packages and native libraries that no installed version needs."""
-    from visget.cache.trim import collect_garbage
+    from visget.cache.store import Store
 
-    report = collect_garbage(
-        settings.home, max_age_days=0 if everything else days, limit=settings.cache_limit_mb << 20, dry_run=dry_run
+    report = Store.open(settings.home).gc(
+        max_age=0.0 if everything else days * 86400.0, max_bytes=settings.cache_limit_mb << 20, dry_run=dry_run
     )
-    ui.result(report.as_dict(), report.as_text)
+    verb = "would remove" if dry_run else "removed"
+    lines = [f"{verb} {item.kind} {item.path.name}  {_megabytes(item.size)}" for item in report.removed]
+    if report.over_bytes:
+        ui.warn(f"what is installed is {_megabytes(report.over_bytes)} above the limit; uninstall something to shrink it")
+    ui.result(
+        {
+            "removed": [{"kind": item.kind, "name": item.path.name, "bytes": item.size} for item in report.removed],
+            "freed": report.freed_bytes, "kept": report.kept_bytes, "dry_run": dry_run,
+        },
+        "\n".join([*lines, f"{verb} {_megabytes(report.freed_bytes)}, kept {_megabytes(report.kept_bytes)}"]),
+    )  # fmt: skip
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"
 
 
 for _command in (cache_dir, cache_size, cache_verify, cache_gc):

@@ -178,7 +178,7 @@ def target(ui: Ui, settings: Settings, *, text: str | None, list_all: bool) -> N
         known = known_targets()
         ui.result({"targets": list(known)}, "\n".join(known))
         return
-    host = detect_host(devices=True)
+    host = detect_host()
     wanted = api.target_of(settings, text)
     ui.result(
         {"target": wanted.as_dict(), "host": host.as_dict(), "is_host": wanted == host.target},

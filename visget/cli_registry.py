@@ -55,9 +55,11 @@ registry.add_command(registry_list)
 @click.option("--registry", "where", metavar="NAME|DIR|URL", help="Where to look. [env: VISGET_REGISTRY]")
 def search(ui: Ui, settings: Settings, *, words: tuple[str, ...], where: str | None) -> None:
     """Find packages by name, by a word of the summary, or by the name of an exported function."""
-    from visget import api
+    from visget.registry.client import open_registry
+    from visget.registry.search import search as find
+    from visget.wiring import network_of
 
-    hits = api.search(words, registry=where, settings=settings)
+    hits = find(open_registry(settings.location(where), network=network_of(settings)), words)
     rows = [(hit.name, hit.version, hit.summary + (f"  [{hit.matched}]" if hit.matched else "")) for hit in hits]
     ui.result(
         {"packages": [hit.as_dict() for hit in hits]},
@@ -71,9 +73,9 @@ def search(ui: Ui, settings: Settings, *, words: tuple[str, ...], where: str | N
 @click.option("--functions", is_flag=True, help="Show the prototype of every exported function.")
 def info(ui: Ui, settings: Settings, *, what: str, where: str | None, functions: bool) -> None:
     """Show what a package is: versions, owners, licence, exported functions, what it needs."""
-    from visget import api
+    from visget.describe import describe
 
-    found = api.info(what, registry=where, settings=settings, progress=ui)
+    found = describe(what, registry=where, settings=settings, progress=ui)
 
     def text() -> str:
         lines = [ui.style(f"{found.name} {found.version}", bold=True) + "  " + printable(found.summary)]

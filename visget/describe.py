@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from visget import api
+from visget.api import read_package_file
 from visget.config import Settings, read_settings
 from visget.names import Requirement
+from visget.obtain import obtain
 from visget.progress import SILENT, Progress
 
 if TYPE_CHECKING:
@@ -110,9 +111,9 @@ def describe(what: str, *, registry: str | None = None, settings: Settings | Non
 
     settings = settings or read_settings()
     if what.endswith(".vis"):
-        package = open_package(api.read_package_file(Path(what)))
+        package = open_package(read_package_file(Path(what)))
         return Description(package=package, versions=(), owners=(), signers=())
-    found = api.obtain(Requirement.parse(what), registry=registry, settings=settings, progress=progress, remember=False)
+    found = obtain(Requirement.parse(what), registry=registry, settings=settings, progress=progress, remember=False)
     return Description(
         package=found.verified.package, versions=found.versions, owners=found.owners,
         signers=tuple(found.verified.signers),

@@ -23,11 +23,11 @@ def target_of(settings: Settings, text: str | None) -> Target:
     Raises:
         UnsupportedError: there is no such target or no back end for it.
     """
-    from visget.installer.detect import detect_host
+    from visget.installer.detect import host_target
     from visget.installer.target import parse_target
 
     wanted = text or settings.target
-    host = detect_host().target
+    host = host_target()
     return parse_target(wanted, host) if wanted else host
 
 
@@ -39,16 +39,16 @@ def machine_key(settings: Settings, target: Target | None) -> str:
     """
     if target is None:
         return machine_id() if settings.target is None else f"target:{target_of(settings, None).key()}"
-    from visget.installer.detect import detect_host
+    from visget.installer.detect import host_target
 
-    return machine_id() if target == detect_host().target else f"target:{target.key()}"
+    return machine_id() if target == host_target() else f"target:{target.key()}"
 
 
 def limits_of(settings: Settings) -> Limits:
     """Return the limits of the worker processes."""
     from visget.installer.limits import Limits
 
-    return Limits(wall_seconds=settings.compile_seconds, memory_mb=settings.compile_memory_mb)
+    return Limits(seconds=float(settings.compile_seconds), memory=settings.compile_memory_mb << 20)
 
 
 def linker_of(settings: Settings, target: Target) -> Linker | None:
