@@ -29,14 +29,14 @@ def cache_size(ui: Ui, settings: Settings) -> None:
     from visget.cache.store import Store
 
     parts = Store.open(settings.home).size()
-    total = sum(part.bytes for part in parts)
-    rows = [(part.kind, str(part.count), _megabytes(part.bytes)) for part in parts]
+    total = sum(part.size for part in parts)
+    rows = [(part.kind, str(part.entries), _megabytes(part.size)) for part in parts]
     ui.result(
         {
-            "parts": [{"kind": part.kind, "count": part.count, "bytes": part.bytes} for part in parts],
+            "parts": [{"kind": part.kind, "entries": part.entries, "bytes": part.size} for part in parts],
             "total": total, "limit": settings.cache_limit_mb << 20,
         },
-        lambda: ui.table(("kind", "count", "size"), [*rows, ("total", "", _megabytes(total))]),
+        lambda: ui.table(("kind", "entries", "size"), [*rows, ("total", "", _megabytes(total))]),
     )  # fmt: skip
 
 
@@ -71,7 +71,8 @@ def cache_gc(ui: Ui, settings: Settings, *, everything: bool, days: int, dry_run
     verb = "would remove" if dry_run else "removed"
     lines = [f"{verb} {item.kind} {item.path.name}  {_megabytes(item.size)}" for item in report.removed]
     if report.over_bytes:
-        ui.warn(f"what is installed is {_megabytes(report.over_bytes)} above the limit; uninstall something to shrink it")
+        over = _megabytes(report.over_bytes)
+        ui.warn(f"what is installed is {over} above the limit; uninstall something to shrink it")
     ui.result(
         {
             "removed": [{"kind": item.kind, "name": item.path.name, "bytes": item.size} for item in report.removed],
