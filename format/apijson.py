@@ -30,7 +30,7 @@ from visget.format.prototypes import (
     RecordRef,
     Void,
 )
-from visget.format.strictjson import INTEGER_LIMIT, Reader, dumps, loads
+from visget.format.strictjson import Reader, dumps, integer_json, loads, parse_integer
 
 API_FORMAT = "visget-api-1"
 API_LIMIT = 16 << 20
@@ -39,7 +39,6 @@ NESTING_LIMIT = 32
 _SIZE_LIMIT = 1 << 40
 _SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,255}\Z")
 _HEX_FLOAT = re.compile(r"-?0x[01](?:\.[0-9a-f]+)?p[+-][0-9]{1,4}\Z|-?inf\Z|nan\Z")
-_BIG = re.compile(r"-?[1-9][0-9]{15,39}\Z")
 _BASE_NAMES = {type_: name for name, type_ in BASE_TYPES.items()}
 
 
@@ -134,20 +133,6 @@ def type_json(type_: CType) -> object:
         case Opaque(name):
             return {"kind": "opaque", "name": name}
     raise TypeError(f"not a C type: {type_!r}")
-
-
-def integer_json(value: int) -> int | str:
-    """Return an integer in its JSON form: a decimal string where a JSON number would not be exact everywhere."""
-    return value if abs(value) <= INTEGER_LIMIT else str(value)
-
-
-def parse_integer(value: object) -> int | None:
-    """Return the integer that integer_json() wrote, or None when `value` is no such thing."""
-    if type(value) is int:
-        return value
-    if type(value) is str and _BIG.match(value) and abs(number := int(value)) > INTEGER_LIMIT:
-        return number
-    return None
 
 
 def parse_api(data: bytes | memoryview) -> Api:

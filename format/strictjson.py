@@ -8,6 +8,7 @@ bytes for the same value on every machine. The rules are docs/spec/container.md,
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, NoReturn, TypeVar
 
@@ -20,6 +21,7 @@ LINE_LIMIT = 4096
 """The characters a one-line string may have unless its own rule says less."""
 
 
+_BIG = re.compile(r"-?[1-9][0-9]{15,39}\Z")
 _T = TypeVar("_T")
 
 
@@ -110,6 +112,20 @@ def _check_depth(value: object) -> None:
         if not level:
             return
     raise _Refused(f"more than {DEPTH_LIMIT} levels")
+
+
+def integer_json(value: int) -> int | str:
+    """Return an integer in its JSON form: a decimal string where a JSON number would not be exact everywhere."""
+    return value if abs(value) <= INTEGER_LIMIT else str(value)
+
+
+def parse_integer(value: object) -> int | None:
+    """Return the integer that integer_json() wrote, or None when `value` is no such thing."""
+    if type(value) is int:
+        return value
+    if type(value) is str and _BIG.match(value) and abs(number := int(value)) > INTEGER_LIMIT:
+        return number
+    return None
 
 
 class Reader:
