@@ -24,14 +24,16 @@ class NetworkOptions:
 
     offline: bool = False
     """Refuse every connection."""
-    ca_bundle: Path | None = None
+    ca_bundle: str | None = None
     """A file or directory of certificate authorities; None means OpenSSL's own (which honours SSL_CERT_FILE)."""
-    http_proxy: str | None = None
-    """The proxy for http:// URLs."""
-    https_proxy: str | None = None
-    """The proxy for https:// URLs."""
+    proxy: str | None = None
+    """The proxy to go through, as a URL or HOST:PORT."""
     no_proxy: str = ""
     """Hosts reached directly: a comma-separated list as in NO_PROXY, or ``*``."""
+    debian_mirror: str | None = None
+    """Where Debian source packages come from; None means apt's own configuration."""
+    python_index: str | None = None
+    """The package index for Python source distributions (PEP 503 or 691); None means pip's own configuration."""
 
 
 def shown_url(url: str) -> str:
@@ -55,7 +57,7 @@ def split_credentials(url: str) -> tuple[str, str | None]:
 def proxy_for(url: str, options: NetworkOptions) -> str | None:
     """Return the URL of the proxy that `url` is to be fetched through, or None for a direct connection."""
     parts = urllib.parse.urlsplit(url)
-    proxy = options.https_proxy if parts.scheme == "https" else options.http_proxy
+    proxy = options.proxy
     if not proxy or _direct((parts.hostname or "").lower(), parts.port, options.no_proxy):
         return None
     return proxy if "://" in proxy else f"http://{proxy}"
@@ -75,7 +77,7 @@ def _direct(host: str, port: int | None, no_proxy: str) -> bool:
     return False
 
 
-def make_pool(proxy: str | None, ca_bundle: Path | None, live: list[Any]) -> urllib3.PoolManager:
+def make_pool(proxy: str | None, ca_bundle: str | None, live: list[Any]) -> urllib3.PoolManager:
     """Return connections through `proxy`; `live` always holds the one that was used last, and its socket.
 
     Raises:
@@ -125,16 +127,16 @@ def make_pool(proxy: str | None, ca_bundle: Path | None, live: list[Any]) -> url
     return manager
 
 
-def _tls_context(ca_bundle: Path | None) -> ssl.SSLContext:
+def _tls_context(ca_bundle: str | None) -> ssl.SSLContext:
     if ca_bundle is None:
         return ssl.create_default_context()
     try:
-        if ca_bundle.is_dir():
-            return ssl.create_default_context(capath=str(ca_bundle))
-        return ssl.create_default_context(cafile=str(ca_bundle))
+        if Path(ca_bundle).is_dir():
+            return ssl.create_default_context(capath=ca_bundle)
+        return ssl.create_default_context(cafile=ca_bundle)
     except OSError as error:  # ssl.SSLError is one
         raise UsageError(
             f"cannot read the certificate authorities: {error.strerror or error}",
-            where=str(ca_bundle),
+            where=ca_bundle,
             hint="set the CA bundle to a file in PEM format",
         ) from error

@@ -172,9 +172,7 @@ def test_reads_and_saves(downloader: Downloader, tmp_path: Path) -> None:
         assert server.requests[0][1]["Accept-Encoding"] == "identity"
 
 
-@pytest.mark.parametrize(
-    "fault", [status(500), status(503, Retry_After="0"), status(429), reset, silent, truncated]
-)
+@pytest.mark.parametrize("fault", [status(500), status(503, Retry_After="0"), status(429), reset, silent, truncated])
 def test_mends_a_passing_fault(downloader: Downloader, tmp_path: Path, fault: Callable[[Handler], None]) -> None:
     with Server(fault, ranged) as server:
         downloader.save(f"{server.url}/a", tmp_path / "p", limit=len(BODY))
@@ -337,7 +335,7 @@ def test_a_refused_connection_says_so(downloader: Downloader) -> None:
 
 
 def test_goes_through_the_proxy() -> None:
-    with Server(whole) as proxy, Downloader(NetworkOptions(http_proxy=proxy.url), QUICK) as downloader:
+    with Server(whole) as proxy, Downloader(NetworkOptions(proxy=proxy.url), QUICK) as downloader:
         assert downloader.read("http://example.invalid/file", limit=len(BODY)).body == BODY
         assert proxy.requests[0][0] == "http://example.invalid/file"
 
@@ -348,13 +346,13 @@ def test_goes_through_the_proxy() -> None:
      ("other, www.example.org", True), ("example.org:81", False), ("example.org:80", True)],
 )  # fmt: skip
 def test_no_proxy(no_proxy: str, direct: bool) -> None:
-    options = NetworkOptions(http_proxy="proxy:3128", no_proxy=no_proxy)
+    options = NetworkOptions(proxy="proxy:3128", no_proxy=no_proxy)
     assert proxy_for("http://www.example.org:80/x", options) == (None if direct else "http://proxy:3128")
-    assert proxy_for("https://www.example.org/x", options) is None
+    assert proxy_for("http://www.example.org/x", NetworkOptions()) is None
 
 
 def test_a_missing_ca_bundle_is_named(tmp_path: Path) -> None:
-    options = NetworkOptions(ca_bundle=tmp_path / "none.pem")
+    options = NetworkOptions(ca_bundle=str(tmp_path / "none.pem"))
     with Downloader(options) as downloader, pytest.raises(UsageError, match="certificate") as caught:
         downloader.read("https://127.0.0.1:9/x", limit=10)
     assert caught.value.where == str(tmp_path / "none.pem")
