@@ -1,0 +1,204 @@
+"""The gates: what a compiled object and a linked library may contain.
+
+The rules at the author's desk judge a module; these judge what came out of LLVM and out of the linker, without
+trusting either. Invariant: each gate reports every violation, not just the first, and what passes exports exactly
+what its manifest says, needs nothing outside the C library's family, and runs no code when it is loaded except the
+constructors that its manifest announces. The rules are docs/spec/native-gates.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from visget.errors import FormatError, RefusedError
+from visget.installer import elf
+from visget.installer.stubs import ELF_FLAGS, MACHINES
+from visget.installer.symbols import COMPILER_MADE, LINKER_MADE, RESERVED, SYMBOL
+from visget.installer.target import Target
+
+_DATA_LIMIT = 256 << 20
+_COMMON_SECTIONS = (
+    r"|\.text(\..*)?|\.rodata(\..*)?|\.data(\..*)?|\.bss(\..*)?|\.tdata(\..*)?|\.tbss(\..*)?|\.symtab|\.strtab|\.shstrtab"
+    r"|\.eh_frame|\.comment|\.debug_.*|\.riscv\.attributes|\.sdata(\..*)?|\.sbss(\..*)?|\.srodata(\..*)?"
+    r"|\.note\.gnu\.property|\.note\.GNU-stack"
+)
+_OBJECT_SECTION = re.compile(r"(\.rela\..*|\.symtab_shndx|\.llvm_addrsig" + _COMMON_SECTIONS + r")\Z")
+_LIBRARY_SECTION = re.compile(
+    r"(\.dynsym|\.dynstr|\.dynamic|\.hash|\.gnu\.hash|\.gnu\.version(_[rd])?|\.rela\.(dyn|plt)|\.relr\.dyn"
+    r"|\.plt(\.got|\.sec)?|\.got(\.plt)?|\.eh_frame_hdr|\.relro_padding|\.bss\.rel\.ro" + _COMMON_SECTIONS + r")\Z"
+)
+_ARRAY_SECTION = re.compile(r"(\.rela)?\.(init|fini)_array(\..*)?\Z")
+_NEEDED = re.compile(
+    r"(libc\.so|libc\.so\.6|libm\.so\.6|libpthread\.so\.0|libgcc_s\.so\.1|libc\.musl-[a-z0-9_]+\.so\.1"
+    r"|ld-linux-(x86-64\.so\.2|aarch64\.so\.1|riscv64-lp64d\.so\.1))\Z"
+)
+_IRELATIVE = {"x86_64": 37, "aarch64": 1032, "riscv64": 58}
+_FORBIDDEN_TAGS = {
+    elf.DT_RPATH: "a library search path (DT_RPATH)",
+    elf.DT_RUNPATH: "a library search path (DT_RUNPATH)",
+    elf.DT_TEXTREL: "relocations in code (DT_TEXTREL)",
+    elf.DT_INIT: "an initialisation function (DT_INIT)",
+    elf.DT_FINI: "a termination function (DT_FINI)",
+    elf.DT_PREINIT_ARRAY: "functions that run before all others (DT_PREINIT_ARRAY)",
+    elf.DT_AUDIT: "an audit library (DT_AUDIT)",
+    elf.DT_DEPAUDIT: "an audit library (DT_DEPAUDIT)",
+    elf.DT_FILTER: "a filtered library (DT_FILTER)",
+    elf.DT_AUXILIARY: "an auxiliary library (DT_AUXILIARY)",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """What a package's manifest promises about its native code."""
+
+    label: str
+    """The package in messages, such as ``xxhash 3.5.0``."""
+    target: Target
+    exports: frozenset[str]
+    """The symbols that must be visible, all of them and no other."""
+    imports: frozenset[str]
+    """The symbols that it leaves to the C library; what the compiler calls by itself is allowed besides."""
+    constructors: bool
+    """Whether code may run when the library is loaded."""
+
+
+def gate_object(data: bytes, promise: Promise) -> frozenset[str]:
+    """Return the undefined symbols of the object file `data`, which keeps `promise`.
+
+    Raises:
+        RefusedError: it does not; the message has every violation.
+    """
+    try:
+        file = elf.read_elf(data)
+        symbols = list(file.symbols(elf.SHT_SYMTAB))
+    except FormatError as error:
+        raise _refused("object file", promise, [error.message]) from error
+    found = _head(file, promise, elf.ET_REL, "an object file")
+    found += _sections(file, promise, _OBJECT_SECTION)
+    if any(section.type == elf.SHT_GROUP for section in file.sections):
+        found.append("it has section groups, whose symbols other files could replace")
+    found += _symbols(symbols, promise, {s.name for s in symbols if s.defined and s.binding != elf.STB_LOCAL})
+    if found:
+        raise _refused("object file", promise, found)
+    return frozenset(s.name for s in symbols if not s.defined) - LINKER_MADE
+
+
+def gate_library(data: bytes, promise: Promise, *, soname: str) -> tuple[str, ...]:
+    """Return the names of the libraries that the shared library `data` needs; it keeps `promise`.
+
+    Raises:
+        RefusedError: it does not; the message has every violation.
+    """
+    try:
+        file = elf.read_elf(data)
+        symbols = list(file.symbols(elf.SHT_DYNSYM))
+        every = list(file.symbols(elf.SHT_SYMTAB))
+        tags = file.dynamic()
+        needed = tuple(file.dynamic_text(value) for tag, value in tags if tag == elf.DT_NEEDED)
+        names = [file.dynamic_text(value) for tag, value in tags if tag == elf.DT_SONAME]
+        relocations = file.relocation_types()
+    except FormatError as error:
+        raise _refused("library", promise, [error.message]) from error
+    found = _head(file, promise, elf.ET_DYN, "a shared library")
+    found += _sections(file, promise, _LIBRARY_SECTION)
+    found += _segments(file.segments)
+    found += [f"it has {_FORBIDDEN_TAGS[tag]}" for tag, _ in tags if tag in _FORBIDDEN_TAGS]
+    if any(tag == elf.DT_FLAGS and value & elf.DF_TEXTREL for tag, value in tags):
+        found.append("it has relocations in code (DF_TEXTREL)")
+    if not promise.constructors and any(tag in (elf.DT_INIT_ARRAY, elf.DT_FINI_ARRAY) for tag, _ in tags):
+        found.append("it has constructors or destructors that its manifest does not announce")
+    found += [f"it needs {name!r}, which is not part of the C library" for name in needed if not _NEEDED.match(name)]
+    if names != [soname]:
+        found.append(f"it calls itself {', '.join(names) or 'nothing'} and not {soname}")
+    if _IRELATIVE.get(promise.target.arch) in relocations:
+        found.append("it has functions that are chosen by running code while it is loaded (IRELATIVE)")
+    found += _symbols(symbols, promise, {s.name for s in symbols if s.defined})
+    # Hidden ones are not among the dynamic symbols.
+    found += [f"{symbol.name} is an indirect function (ifunc)" for symbol in every if symbol.type == elf.STT_GNU_IFUNC]
+    if found:
+        raise _refused("library", promise, found)
+    return needed
+
+
+def _head(file: elf.ElfFile, promise: Promise, kind: int, what: str) -> list[str]:
+    found = []
+    arch = promise.target.arch
+    if file.kind != kind:
+        found.append(f"it is not {what} (e_type {file.kind})")
+    if file.machine != MACHINES[arch]:
+        found.append(f"it is for another processor (e_machine {file.machine}) than {arch}")
+    # RISC-V: the float convention (bits 1-2), RV32E (bit 3) must fit; compressed instructions (bit 0) may differ.
+    elif (file.flags ^ ELF_FLAGS[arch]) & ~1:
+        found.append(f"it has another calling convention (e_flags {file.flags:#x}) than {promise.target.platform}")
+    return found
+
+
+def _sections(file: elf.ElfFile, promise: Promise, allowed: re.Pattern[str]) -> list[str]:
+    found = []
+    data = 0
+    for section in file.sections:
+        if _ARRAY_SECTION.match(section.name):
+            if not promise.constructors:
+                found.append(f"section {section.name} runs code at loading, which its manifest does not announce")
+        elif not allowed.match(section.name):
+            found.append(f"section {section.name[:80]!r} is not one that packages may have")
+        if section.flags & elf.SHF_WRITE and section.flags & elf.SHF_EXECINSTR:
+            found.append(f"section {section.name[:80]} is both writable and executable")
+        if section.name == ".note.GNU-stack" and section.flags & elf.SHF_EXECINSTR:
+            found.append("it asks for an executable stack")
+        if section.flags & elf.SHF_WRITE and section.flags & elf.SHF_ALLOC:
+            data += section.size
+    if data > _DATA_LIMIT:
+        found.append(f"it has {data >> 20} MiB of variables; the limit is {_DATA_LIMIT >> 20} MiB")
+    return found
+
+
+def _segments(segments: Iterable[elf.Segment]) -> list[str]:
+    found = []
+    stacks = [segment for segment in segments if segment.type == elf.PT_GNU_STACK]
+    if not stacks or any(segment.flags & elf.PF_X for segment in stacks):
+        found.append("it asks for an executable stack")
+    for segment in segments:
+        if segment.type == elf.PT_INTERP:
+            found.append("it names a program interpreter")
+        if segment.type == elf.PT_LOAD and segment.flags & elf.PF_W and segment.flags & elf.PF_X:
+            found.append("it has a segment that is both writable and executable")
+    if not any(segment.type == elf.PT_GNU_RELRO for segment in segments) and any(
+        segment.type == elf.PT_DYNAMIC and segment.flags & elf.PF_W for segment in segments
+    ):
+        found.append("its dynamic section stays writable (no RELRO)")
+    return found
+
+
+def _symbols(symbols: Collection[elf.Symbol], promise: Promise, visible: set[str]) -> list[str]:
+    missing, extra = promise.exports - visible, visible - promise.exports
+    found = [f"{name} is exported by the manifest but not by the code" for name in sorted(missing)]
+    found += [f"{name[:80]} is exported by the code but not by the manifest" for name in sorted(extra)]
+    found += [f"{name} must not be exported: every process has its own" for name in sorted(visible & RESERVED)]
+    for symbol in symbols:
+        if symbol.type == elf.STT_GNU_IFUNC:
+            found.append(f"{symbol.name} is an indirect function (ifunc)")
+        if symbol.binding == elf.STB_GNU_UNIQUE:
+            found.append(f"{symbol.name} is a symbol that all libraries of a process share (STB_GNU_UNIQUE)")
+        if symbol.name in promise.exports and symbol.defined:
+            if symbol.visibility not in (elf.STV_DEFAULT, elf.STV_PROTECTED):
+                found.append(f"{symbol.name} is exported by the manifest but hidden in the code")
+            if symbol.type == elf.STT_TLS:
+                found.append(f"{symbol.name} is a thread-local variable, which cannot be exported")
+        if symbol.binding != elf.STB_LOCAL and not SYMBOL.match(symbol.name):
+            found.append(f"{symbol.name[:80]!r} is not a name that a symbol may have")
+    unknown = {symbol.name for symbol in symbols if not symbol.defined} - promise.imports - COMPILER_MADE
+    found += [f"{name[:80]} is needed but not among the manifest's imports" for name in sorted(unknown)]
+    return found
+
+
+def _refused(what: str, promise: Promise, found: list[str]) -> RefusedError:
+    listed = list(dict.fromkeys(found))
+    return RefusedError(
+        f"the {what} compiled from {promise.label} for {promise.target} breaks "
+        f"{'a rule' if len(listed) == 1 else f'{len(listed)} rules'}: {'; '.join(listed)}",
+        hint="nothing was installed; only the package's author can mend this",
+        details={"violations": listed, "target": promise.target.key()},
+    )

@@ -1,0 +1,65 @@
+"""Names with a meaning of their own in native code, and where they live.
+
+Invariant: every undefined symbol of a compiled package is one of the package's own imports, or one that the
+compiler may call of its own accord and that is in a table here; the gates refuse anything else.
+"""
+
+from __future__ import annotations
+
+import re
+
+SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,255}\Z")
+"""A symbol that a package may export or import."""
+
+_REAL = """
+    acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor fma fmax
+    fmin fmod frexp hypot ilogb ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround modf nan nearbyint
+    nextafter nexttoward pow remainder remquo rint round scalbln scalbn sin sinh sqrt tan tanh tgamma trunc exp10
+    roundeven sincos fmaximum fminimum fmaximum_num fminimum_num
+    """.split()  # noqa: SIM905 -- a list of a hundred quoted words is harder to read
+MATH = frozenset(name + suffix for name in _REAL for suffix in ("", "f", "l")) | {"signgam"}
+"""What glibc keeps in libm.so.6 rather than in libc.so.6."""
+
+LOADER_MADE = frozenset(["__tls_get_addr"])
+"""What glibc keeps in its dynamic loader."""
+
+LIBRARY_CALLS = frozenset(
+    """
+    memcpy memmove memset memcmp memchr memrchr bcmp memccpy mempcpy strlen strnlen strcpy stpcpy strncpy stpncpy strcmp
+    strncmp strchr strrchr strcat strncat strstr strpbrk puts putchar putc fputs fputc fwrite malloc calloc abort
+    acos acosf asin asinf atan atanf atan2 atan2f cbrt cbrtf ceil ceilf copysign copysignf cos cosf cosh coshf exp expf
+    exp10 exp10f exp2 exp2f fabs fabsf floor floorf fma fmaf fmax fmaxf fmin fminf fmaximum_num fminimum_num fmod fmodf
+    frexp frexpf hypot hypotf ldexp ldexpf llrint llrintf llround llroundf log logf log10 log10f log2 log2f lrint lrintf
+    lround lroundf modf modff nearbyint nearbyintf pow powf rint rintf round roundf roundeven roundevenf sin sinf sincos
+    sincosf sinh sinhf sqrt sqrtf tan tanf tanh tanhf trunc truncf
+    """.split()  # noqa: SIM905
+)
+"""Functions of the C library that LLVM calls although no module names them: block operations, cheaper forms of what
+a module does name, and what an LLVM intrinsic without an instruction becomes."""
+
+SUPPORT_CALLS = frozenset(
+    """
+    __divti3 __modti3 __udivti3 __umodti3 __multi3 __muloti4 __ashlti3 __ashrti3 __lshrti3 __powisf2 __powidf2
+    __popcountdi2 __popcountti2 __clzti2 __ctzti2 __fixsfti __fixdfti __fixunssfti __fixunsdfti __floattisf __floattidf
+    __floatuntisf __floatuntidf __extendhfsf2 __truncsfhf2 __truncdfhf2 __truncsfbf2 __truncdfbf2
+    __addtf3 __subtf3 __multf3 __divtf3 __negtf2 __eqtf2 __netf2 __lttf2 __letf2 __gttf2 __getf2 __unordtf2
+    __extendsftf2 __extenddftf2 __trunctfsf2 __trunctfdf2 __fixtfsi __fixtfdi __fixtfti __fixunstfsi __fixunstfdi
+    __fixunstfti __floatsitf __floatditf __floattitf __floatunsitf __floatunditf __floatuntitf __powitf2
+    """.split()  # noqa: SIM905
+)
+"""Functions of the compiler's support library (libgcc or compiler-rt) that LLVM calls for wide and narrow numbers."""
+
+LINKER_MADE = frozenset(["_GLOBAL_OFFSET_TABLE_", "__dso_handle", "_DYNAMIC"])
+"""What every linker defines by itself."""
+
+COMPILER_MADE = LIBRARY_CALLS | SUPPORT_CALLS | LOADER_MADE | LINKER_MADE
+"""Every undefined symbol that may occur without being a package's import."""
+
+RESERVED = frozenset(
+    """
+    _init _fini _start main environ __environ malloc free calloc realloc reallocarray memalign aligned_alloc
+    posix_memalign valloc pvalloc malloc_usable_size __libc_start_main
+    dlopen dlsym dlclose fork execve exit _exit abort
+    """.split()  # noqa: SIM905
+)
+"""Names that a library must not export: taking them over would change the process that loads it."""
