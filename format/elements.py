@@ -11,7 +11,6 @@ import math
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from itertools import islice
 
 from visget.digest import digest_bytes
 from visget.format.vectors import (
@@ -133,7 +132,7 @@ def _pattern_bytes(type_: ElementType, pattern: Pattern) -> bytes:
             mask = 2**bits - 1
             numbers = [number & mask for number in counting]
     else:
-        states = islice(_lcg(pattern.seed), pattern.count)
+        states = _lcg(pattern.seed, pattern.count)
         if type_ == "f32":
             numbers = [(state >> 40) * 2.0**-23 - 1.0 for state in states]
         elif type_ == "f64":
@@ -144,10 +143,10 @@ def _pattern_bytes(type_: ElementType, pattern: Pattern) -> bytes:
     return _packed(type_.replace("i", "u"), numbers)
 
 
-def _lcg(seed: int) -> Iterator[int]:
-    state = seed
-    while True:
-        state = state * _LCG_MULTIPLIER + _LCG_INCREMENT & _MASK
+def _lcg(seed: int, count: int) -> Iterator[int]:
+    state, multiplier, increment, mask = seed, _LCG_MULTIPLIER, _LCG_INCREMENT, _MASK
+    for _ in range(count):
+        state = state * multiplier + increment & mask
         yield state
 
 
