@@ -1,0 +1,164 @@
+"""From a legalised module to native object code: the optimiser and LLVM's code generator.
+
+Invariant: the same module, target and LLVM give the same bytes in every process. Runs inside the worker process
+only (visget/installer/worker.py), because LLVM may abort on what it does not like. Which passes run, and why, is
+docs/spec/pipeline.md; PIPELINE changes whenever the code that they produce may change.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from visget.errors import CompileError, RefusedError, UnsupportedError
+from visget.format.module import ModuleRef, parse_text, text_of
+from visget.installer.legalise import legalise, place_constructors
+from visget.installer.support import with_support
+
+OPTIMISED = 3
+"""The normal optimisation level."""
+QUICK = 1
+"""The level of the second try, after a compilation that took too long."""
+
+_STRUCTORS = ("llvm.global_ctors", "llvm.global_dtors")
+
+Announce = Callable[[str], None]
+"""Called with the name of each stage before it begins, so that a crash can be laid at its door."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What LLVM needs to know about a target; see visget.installer.target.Target for the meaning of the fields."""
+
+    triple: str
+    cpu: str
+    features: str
+    level: int = OPTIMISED
+
+    @property
+    def arch(self) -> str:
+        """The architecture of the triple."""
+        return self.triple.partition("-")[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generated:
+    """An object file and the seconds that each stage took."""
+
+    object: bytes
+    seconds: dict[str, float]
+
+
+def compiler_identity() -> str:
+    """Name the compiler exactly enough for a cache key."""
+    version = ".".join(map(str, llvm.llvm_version_info))
+    return f"llvmlite {llvmlite.__version__} / LLVM {version}"
+
+
+def generate(text: str, machine: Machine, *, exports: Iterable[str], announce: Announce) -> Generated:
+    """Compile the neutral module `text`.
+
+    Args:
+        text: the module, which has passed the rules of VIS-1.
+        machine: the target.
+        exports: the symbols that stay visible; every other definition becomes internal.
+        announce: told about each stage before it begins.
+
+    Raises:
+        RefusedError: an export is not defined by the module.
+        CompileError: the module cannot be expressed on the target.
+        UnsupportedError: the target, or a built-in that the package needs, is unknown.
+    """
+    clock = _Clock(announce)
+    clock.begin("legalise")
+    legalised = legalise(text, machine.arch)
+    module = parse_text(with_support(legalised.text, machine.arch, legalised.builtins))
+    target = _target_machine(machine)
+    module.triple = machine.triple
+    module.data_layout = str(target.target_data)
+    _hide_all_but(module, frozenset(exports))
+    module.verify()
+    clock.begin("optimise")
+    _optimise(module, target, machine.level)
+    clock.begin("emit")
+    if any(value.name in _STRUCTORS for value in module.global_variables):
+        module = parse_text(place_constructors(text_of(module)))
+    native = target.emit_object(module)
+    return Generated(object=bytes(native), seconds=clock.end())
+
+
+class _Clock:
+    """Times stages one after another and announces each."""
+
+    def __init__(self, announce: Announce) -> None:
+        self._announce = announce
+        self._seconds: dict[str, float] = {}
+        self._name = ""
+        self._start = 0.0
+
+    def begin(self, name: str) -> None:
+        self.end()
+        self._announce(name)
+        self._name, self._start = name, time.perf_counter()
+
+    def end(self) -> dict[str, float]:
+        if self._name:
+            self._seconds[self._name] = time.perf_counter() - self._start
+            self._name = ""
+        return self._seconds
+
+
+@functools.cache
+def _initialise() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+def _target_machine(machine: Machine) -> llvm.TargetMachine:
+    _initialise()
+    try:
+        target = llvm.Target.from_triple(machine.triple)
+    except RuntimeError as error:
+        raise UnsupportedError(f"LLVM has no back end for {machine.triple}: {error}") from error
+    # llvmlite's default code model is for JIT compilers; it puts code and data into "large" sections.
+    return target.create_target_machine(
+        cpu=machine.cpu, features=machine.features, opt=machine.level, reloc="pic", codemodel="small"
+    )
+
+
+def _hide_all_but(module: ModuleRef, exports: frozenset[str]) -> None:
+    missing = set(exports)
+    for values in (module.functions, module.global_variables):
+        for value in values:
+            if value.is_declaration:
+                continue
+            if value.name in exports:
+                missing.discard(value.name)
+            elif not value.name.startswith("llvm."):
+                value.linkage = llvm.Linkage.internal
+    if missing:
+        name = min(missing)
+        raise RefusedError(
+            f"the manifest exports {name}, but the module does not define it",
+            where=name,
+            hint="the author has to build the package again",
+            details={"missing": sorted(missing)},
+        )
+
+
+def _optimise(module: ModuleRef, target: llvm.TargetMachine, level: int) -> None:
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization = True
+    options.loop_interleaving = True
+    options.loop_unrolling = True
+    options.slp_vectorization = True  # off by default in llvmlite, on in every compiler
+    builder = llvm.create_pass_builder(target, options)
+    try:
+        builder.getModulePassManager().run(module, builder)
+    except RuntimeError as error:  # pragma: no cover - LLVM aborts instead, but the binding may raise
+        raise CompileError(f"LLVM's optimiser failed: {error}") from error

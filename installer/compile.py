@@ -1,0 +1,265 @@
+"""The parent's side of checking and compiling a package: nothing here ever parses bitcode.
+
+Invariant: `compile_package` takes a VerifiedPackage only, so code whose author is unknown is never compiled; a
+package that breaks a VIS rule is refused, not compiled. A worker that dies takes nothing with it: the error says
+which package, at which stage, how it ended and what to do. The protocol is docs/spec/worker.md.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from visget.errors import CompileError, FormatError, RefusedError, ResourceError, UnsupportedError, VisgetError
+from visget.format.findings import Finding, errors
+from visget.format.package import Package, VerifiedPackage
+from visget.format.plaintext import clean_line, clean_text
+from visget.installer.child import ChildError, run_child
+from visget.installer.frames import Frame
+from visget.installer.limits import DEFAULT_LIMITS, Limits
+from visget.installer.target import Target
+from visget.progress import SILENT, Progress
+
+PIPELINE = "1"
+"""Changes whenever the same package, target and LLVM may give other code; enters every cache key."""
+
+_WORKER = "visget.installer.worker"
+_LEVELS = (3, 1)
+_STAGES = ("parse", "check", "legalise", "optimise", "emit")
+_PHRASES = {
+    "start": "starting",
+    "parse": "reading the bitcode",
+    "check": "checking the VIS rules",
+    "legalise": "translating to the target's conventions",
+    "optimise": "optimising",
+    "emit": "generating machine code",
+}
+_FAMILIES: dict[str, type[VisgetError]] = {
+    family.__name__: family for family in (CompileError, FormatError, RefusedError, ResourceError, UnsupportedError)
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """A package compiled for one target."""
+
+    object: bytes
+    """The object file."""
+    compiler: str
+    """Which compiler made it, such as ``llvmlite 0.50.0 / LLVM 22.1.0``."""
+    level: int
+    """The optimisation level: 3, or 1 after a first try that took too long."""
+    seconds: dict[str, float]
+    """How long each stage took."""
+    findings: tuple[Finding, ...]
+    """What the VIS rules warned about."""
+
+
+def check_package(package: Package, limits: Limits = DEFAULT_LIMITS) -> list[Finding]:
+    """Return everything that the VIS rules have to say about `package`, judged in a worker process.
+
+    Raises:
+        FormatError: the bitcode is malformed.
+        CompileError: LLVM crashed on it, or it took too long.
+    """
+    return _findings(_ask(package, {"op": "check"}, limits, SILENT))
+
+
+def compile_package(
+    verified: VerifiedPackage, target: Target, limits: Limits = DEFAULT_LIMITS, progress: Progress = SILENT
+) -> Compiled:
+    """Compile `verified` for `target` in a worker process; try once more with less effort when time runs out.
+
+    Raises:
+        FormatError: the bitcode is malformed.
+        RefusedError: it breaks a VIS rule; ``details["findings"]`` holds all of them.
+        UnsupportedError: the package needs a newer visget, or the target has no back end.
+        CompileError: LLVM crashed, or needed too much time or memory.
+    """
+    package = verified.package
+    request = {"op": "compile", "triple": target.triple, "cpu": target.cpu, "features": target.flattened}
+    for level in _LEVELS:
+        try:
+            reply = _ask(package, {**request, "level": level}, limits, progress)
+        except _TooSlowError as error:
+            if level == _LEVELS[-1]:
+                raise error.final() from None
+            progress.note(f"{_label(package)}: {error.message}; trying again with less optimisation")
+            continue
+        break
+    findings = _findings(reply)
+    if errors(findings):
+        raise _refused(package, findings)
+    if len(reply.parts) != 1 or not reply.parts[0].startswith(b"\x7fELF"):
+        raise CompileError(
+            f"the compile worker answered without an object file for {_label(package)}",
+            hint="run `visget doctor`; this is a bug of visget",
+        )
+    return Compiled(
+        object=reply.parts[0],
+        compiler=clean_line(str(reply.head.get("compiler", "")))[:200],
+        level=level,
+        seconds=_seconds(reply.head.get("seconds")),
+        findings=tuple(findings),
+    )
+
+
+def compiler_identity() -> str:
+    """Name the compiler exactly enough for a cache key, without loading it where that can be avoided."""
+    from visget.installer.codegen import compiler_identity as identity
+
+    return identity()
+
+
+def llvmlite_version() -> str:
+    """Return the version of llvmlite, without importing it."""
+    return importlib.metadata.version("llvmlite")
+
+
+class _TooSlowError(CompileError):
+    """A worker ran out of time."""
+
+    def final(self) -> CompileError:
+        """Return the error for the user, once no further try is left."""
+        return CompileError(self.message, hint=self.hint, where=self.where, details=self.details)
+
+
+def _ask(package: Package, head: dict[str, object], limits: Limits, progress: Progress) -> Frame:
+    manifest = package.manifest
+    bitcode, lines = package.section("bitcode"), package.section("lines")
+    if bitcode is None:
+        raise FormatError(f"{_label(package)} holds no bitcode", where=_label(package))
+    request = {
+        **head,
+        "exports": list(manifest.exports),
+        "imports": list(manifest.imports),
+        "profile": manifest.profile,
+    }
+
+    def on_stage(frame: Frame) -> None:
+        stage = str(frame.head["stage"])
+        if stage in _STAGES:
+            progress.step("compiling", _PHRASES[stage], _STAGES.index(stage), len(_STAGES))
+
+    try:
+        reply = run_child(_WORKER, request, (bitcode, lines or b""), limits, on_stage)
+    except ChildError as error:
+        raise _explain(package, error, limits) from error
+    if reply.head["status"] != "ok":
+        raise _reported(package, reply.head)
+    return reply
+
+
+def _explain(package: Package, died: ChildError, limits: Limits) -> VisgetError:
+    """Turn the death of a worker into an error about the package."""
+    doing = _PHRASES.get(died.stage_name, died.stage_name)
+    text = f"while {doing}, the compile worker for {_label(package)} failed: {died.message}"
+    details = {"stage": died.stage_name, "cause": died.cause, "stderr": died.errors[-2000:]}
+    where = _label(package)
+    if died.cause == "time":
+        hint = "raise the limit with VISGET_COMPILE_SECONDS, or install on a faster machine"
+        return _TooSlowError(text, hint=hint, where=where, details=details)
+    if died.cause == "memory":
+        hint = f"raise the limit with VISGET_COMPILE_MEMORY_MB (now {limits.memory >> 20})"
+        return CompileError(text, hint=hint, where=where, details=details)
+    reason = _last_line(died.errors)
+    if reason:
+        text += f"; LLVM said: {reason}"
+    if died.stage is None:
+        hint = "run `visget doctor`: the worker could not even start"
+    else:
+        hint = "the package is malformed or meets a bug of LLVM; nothing was changed. Please tell its author"
+    return CompileError(text, hint=hint, where=where, details=details)
+
+
+def _reported(package: Package, head: dict[str, Any]) -> VisgetError:
+    """Turn an error that the worker reported into the same error here; its texts are not trusted."""
+    name = str(head.get("error"))
+    message = clean_line(str(head.get("message", "")))[:2000]
+    hint = head.get("hint")
+    where = _label(package)
+    if name == "MemoryError":
+        return CompileError(
+            f"compiling {where} needed more memory than allowed", where=where, hint="raise VISGET_COMPILE_MEMORY_MB"
+        )
+    family = _FAMILIES.get(name)
+    if family is None:
+        return CompileError(
+            f"the compile worker failed on {where}: {message}",
+            where=where,
+            hint="this is a bug of visget; please report it with the package's name and version",
+            details={"at": [clean_line(str(item))[:200] for item in _listed(head.get("at"))]},
+        )
+    return family(
+        f"{where}: {message}",
+        hint=clean_text(str(hint))[:2000] if hint else None,
+        where=where,
+        details={"by": "worker"},
+    )
+
+
+def _refused(package: Package, findings: Sequence[Finding]) -> RefusedError:
+    bad = errors(findings)
+    first = bad[0].render().splitlines()[0]
+    more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+    return RefusedError(
+        f"{_label(package)} breaks {len(bad)} rule{'s' if len(bad) > 1 else ''} of VIS-1: {first}{more}",
+        where=_label(package),
+        hint="only its author can mend it; `visget check FILE.vis` shows all findings",
+        details={"findings": [finding.as_dict() for finding in findings]},
+    )
+
+
+def _findings(reply: Frame) -> list[Finding]:
+    found = []
+    for item in _listed(reply.head.get("findings")):
+        line = item.get("line")
+        found.append(
+            Finding(
+                rule=clean_line(str(item.get("rule")))[:40],
+                severity="warning" if item.get("severity") == "warning" else "error",
+                function=_optional(item.get("function")),
+                file=_optional(item.get("file")),
+                line=line if isinstance(line, int) else None,
+                message=clean_line(str(item.get("message")))[:2000],
+                remedy=clean_text(str(item.get("remedy")))[:2000],
+            )
+        )
+    return found
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _optional(value: object) -> str | None:
+    return clean_line(value)[:400] if isinstance(value, str) else None
+
+
+def _seconds(value: object) -> dict[str, float]:
+    if not isinstance(value, dict):
+        return {}
+    return {clean_line(str(name))[:40]: float(taken) for name, taken in value.items() if isinstance(taken, int | float)}
+
+
+def _last_line(errors_text: str) -> str:
+    lines = [line.strip() for line in errors_text.splitlines() if line.strip()]
+    # Stack dumps follow the reason; the reason is the line that names an error or an assertion.
+    told = [line for line in lines if "LLVM ERROR" in line or "Assertion" in line or "error:" in line]
+    return clean_line((told or lines or [""])[-1])[:300]
+
+
+def _label(package: Package) -> str:
+    return f"{package.manifest.name} {package.manifest.version}"
+
+
+__all__ = [
+    "PIPELINE",
+    "Compiled",
+    "check_package",
+    "compile_package",
+    "compiler_identity",
+    "llvmlite_version",
+]

@@ -1,0 +1,200 @@
+"""Edits of neutral IR text that make it mean the same thing under the conventions of one target.
+
+VIS-1 modules follow one neutral convention (that of LP64D RISC-V Linux). Three things cannot be left to LLVM's
+back ends: how a variable argument list is laid out, who extends small integers in registers, and where the list
+of constructors lives. This module rewrites them; what it cannot rewrite it reports as a built-in that
+visget/installer/support.py must define.
+
+Invariant: pure text to text; nothing inside a quoted string is ever changed. The conventions are written down in
+docs/spec/vis-1.md, section "Legalisation".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from visget.errors import CompileError, UnsupportedError
+
+ARCHITECTURES = ("x86_64", "aarch64", "riscv64")
+"""The architectures that neutral IR can be legalised for."""
+
+VA_FAMILY = (
+    "vprintf", "vfprintf", "vsprintf", "vsnprintf", "vdprintf", "vasprintf",
+    "vscanf", "vfscanf", "vsscanf",
+    "vwprintf", "vfwprintf", "vswprintf", "vwscanf", "vfwscanf", "vswscanf",
+    "vsyslog", "verr", "verrx", "vwarn", "vwarnx",
+)  # fmt: skip
+"""The functions of libc that are handed a va_list."""
+
+_BUILTIN_ONLY = frozenset({"__vis_va_start", "__vis_va_end", "__vis_va_copy"})
+_PIECES = re.compile(r'("[^"]*")')
+_END = r"(?![-\w$.])"
+_EXTENSION = re.compile(r"\b(?:signext|zeroext) ")
+_VA_CALL = re.compile(r"@__vis_va_(start|end|copy)\(")
+_VA_DECLARATION = re.compile(r"^declare [^\n]*@__vis_va_(?:start|end|copy)\([^\n]*\n", re.MULTILINE)
+_VA_ANY = re.compile(r"@__vis_va_(?:start|end|copy)" + _END)
+_BUILTIN = re.compile(r"@(__vis_[-\w$.]+)")
+_VA_NAME = re.compile(r"@(" + "|".join(VA_FAMILY) + r")" + _END)
+_DEFINED = re.compile(r"^define [^\n]*?@([-\w$.]+)\(", re.MULTILINE)
+_STRUCTORS = re.compile(
+    r"^@llvm\.global_(ctors|dtors) = appending (?:[a-z_]+ )*global \[\d+ x \{ i32, ptr, ptr \}\] (.*)\n", re.MULTILINE
+)
+_STRUCTOR = re.compile(r'\{ i32, ptr, ptr \} \{ i32 (\d+), ptr (@(?:[-\w$.]+|"[^"]*")), ptr [^{}]* \}')
+_USED = re.compile(
+    r'^@llvm\.compiler\.used = appending (?:[a-z_]+ )*global \[(\d+) x ptr\] \[(.*)\], section "llvm\.metadata"\n',
+    re.MULTILINE,
+)
+
+_DEFAULT_PRIORITY = 65535
+_VA_INTRINSICS = {
+    "start": "declare void @llvm.va_start.p0(ptr)\n",
+    "end": "declare void @llvm.va_end.p0(ptr)\n",
+    "copy": "declare void @llvm.va_copy.p0(ptr, ptr)\n",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Legalised:
+    """IR text that follows a target's conventions, and the VIS built-ins that it still lacks."""
+
+    text: str
+    builtins: frozenset[str]
+
+
+def legalise(text: str, arch: str) -> Legalised:
+    """Rewrite the neutral module `text` for `arch`.
+
+    Constructors are not touched here, because the optimiser can still run many of them at compile time as long as
+    it knows them: see :func:`place_constructors`.
+
+    Raises:
+        UnsupportedError: there are no rules for `arch`.
+        CompileError: the module uses a built-in in a way that VIS-1 does not allow.
+    """
+    if arch not in ARCHITECTURES:
+        raise UnsupportedError(
+            f"neutral code cannot be translated for the architecture {arch} yet",
+            hint="choose one of: " + ", ".join(ARCHITECTURES),
+        )
+    text = _rewrite_va(text)
+    if arch == "aarch64":
+        # AAPCS64 callers leave the high bits of small integers undefined, so the callee must not trust them.
+        text = _outside_strings(text, ("signext ", "zeroext "), lambda piece: _EXTENSION.sub("", piece))
+    if arch == "riscv64":
+        text = _shim_va_family(text)
+    return Legalised(text=text, builtins=frozenset(_builtins(text)))
+
+
+def place_constructors(text: str) -> str:
+    """Turn llvm.global_ctors and llvm.global_dtors into entries of .init_array and .fini_array.
+
+    LLVM's C interface offers no way to ask for .init_array, and without asking the lists come out as .ctors and
+    .dtors, which most linkers and every current loader ignore: the constructors would silently never run.
+    """
+    entries: list[tuple[str, str, str]] = []
+
+    def collect(found: re.Match[str]) -> str:
+        kind, initializer = found[1], found[2]
+        section = ".init_array" if kind == "ctors" else ".fini_array"
+        listed = [(int(priority), symbol) for priority, symbol in _STRUCTOR.findall(initializer)]
+        if len(listed) != initializer.count("{ i32, ptr, ptr } {"):
+            raise CompileError(
+                f"the list of {'constructors' if kind == 'ctors' else 'destructors'} of the module has a form that "
+                "visget does not know",
+                hint="report this package to its author and to visget: it should have been refused as it was built",
+            )
+        for priority, symbol in listed:
+            suffix = "" if priority == _DEFAULT_PRIORITY else f".{priority:05d}"
+            entries.append((f"@__vis_{kind}.{len(entries)}", symbol, section + suffix))
+        return ""
+
+    text = _STRUCTORS.sub(collect, text)
+    if not entries:
+        return text
+    lines = "".join(
+        f'{name} = internal constant ptr {symbol}, section "{section}", align 8\n' for name, symbol, section in entries
+    )
+    # Nothing refers to these entries; this list keeps them. (llvm.used would keep them too, but it also marks the
+    # sections SHF_GNU_RETAIN, which older linkers do not know.)
+    used = [f"ptr {name}" for name, _, _ in entries]
+
+    def extend(found: re.Match[str]) -> str:
+        return _used(int(found[1]) + len(used), ", ".join([found[2], *used]))
+
+    text, merged = _USED.subn(extend, text)
+    if not merged:
+        lines += _used(len(used), ", ".join(used))
+    return text.rstrip("\n") + "\n\n" + lines
+
+
+def _used(count: int, items: str) -> str:
+    return f'@llvm.compiler.used = appending global [{count} x ptr] [{items}], section "llvm.metadata"\n'
+
+
+def _rewrite_va(text: str) -> str:
+    if "@__vis_va_" not in text:
+        return text
+    kinds: set[str] = set()
+
+    def rename(found: re.Match[str]) -> str:
+        kinds.add(found[1])
+        return f"@llvm.va_{found[1]}.p0("
+
+    text = _VA_DECLARATION.sub("", text)
+    text = _outside_strings(text, ("@__vis_va_",), lambda piece: _VA_CALL.sub(rename, piece))
+    left = _VA_ANY.search(text)
+    if left:
+        raise CompileError(
+            f"the module uses {left[0][1:]} as a value; it can only be called",
+            hint="in C, use va_start, va_end and va_copy of <stdarg.h> as they are, never through a pointer",
+        )
+    known = "".join(_VA_INTRINSICS[kind] for kind in sorted(kinds) if f"declare void @llvm.va_{kind}.p0(" not in text)
+    return text.rstrip("\n") + "\n\n" + known
+
+
+def _shim_va_family(text: str) -> str:
+    """Send calls that pass a va_list to libc through shims that pass the pointer inside it."""
+    own = frozenset(_DEFINED.findall(text))
+    # The shims declare the functions themselves, with the types of the C standard.
+    text = re.sub(
+        r"^declare [^\n]*@(" + "|".join(VA_FAMILY) + r")\([^\n]*\n",
+        lambda found: found[0] if found[1] in own else found[0].replace(f"@{found[1]}(", f"@__vis_{found[1]}("),
+        text,
+        flags=re.MULTILINE,
+    )
+
+    def rename(found: re.Match[str]) -> str:
+        return found[0] if found[1] in own else f"@__vis_{found[1]}"
+
+    return _outside_strings(text, tuple("@" + name for name in VA_FAMILY), lambda piece: _VA_NAME.sub(rename, piece))
+
+
+def _builtins(text: str) -> set[str]:
+    found: set[str] = set()
+
+    def note(piece: str) -> str:
+        found.update(_BUILTIN.findall(piece))
+        return piece
+
+    _outside_strings(text, ("@__vis_",), note)
+    return found - _BUILTIN_ONLY
+
+
+def _outside_strings(text: str, needles: tuple[str, ...], edit: Callable[[str], str]) -> str:
+    """Apply `edit` to the parts of `text` outside quotes, on the lines that hold one of `needles`."""
+    if not any(needle in text for needle in needles):
+        return text
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if not any(needle in line for needle in needles):
+            continue
+        if '"' in line:
+            # In LLVM's text a quote inside a string is written \22, so quotes always come in pairs.
+            pieces = _PIECES.split(line)
+            pieces[::2] = [edit(piece) for piece in pieces[::2]]
+            lines[number] = "".join(pieces)
+        else:
+            lines[number] = edit(line)
+    return "\n".join(lines)

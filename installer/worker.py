@@ -1,0 +1,57 @@
+"""The compile worker: the only process that lets LLVM see a package's bitcode at install time.
+
+``python -I -S -c ... visget.installer.worker`` (visget/installer/child.py builds the command) reads one request,
+gives up its rights, and checks or compiles one module. Invariant: nothing is compiled that breaks a VIS rule. The
+requests and replies are docs/spec/worker.md.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+# Everything is imported before confine(): later, files can no longer be opened.
+from visget.errors import UsageError
+from visget.format.findings import Finding, errors
+from visget.format.lines import LineTable
+from visget.format.module import check_envelope, parse_bitcode, text_of
+from visget.format.verifier import check_module
+from visget.installer.codegen import Machine, compiler_identity, generate
+from visget.installer.frames import Frame
+from visget.installer.serve import Announce, Reply, serve
+
+
+def main(parent: int) -> None:
+    """Serve one request for the process `parent`."""
+    serve(parent, work)
+
+
+def work(request: Frame, announce: Announce) -> Reply:
+    """Carry out the request `op` "check" or "compile"."""
+    head = request.head
+    bitcode, lines = request.parts
+    if head["op"] not in ("check", "compile"):
+        raise UsageError(f"the compile worker cannot {head['op']!r}")
+    started = time.perf_counter()
+    text, findings = _check(bitcode, lines, head, announce)
+    seconds = {"check": time.perf_counter() - started}
+    answer: dict[str, object] = {
+        "findings": [finding.as_dict() for finding in findings],
+        "compiler": compiler_identity(),
+    }
+    if head["op"] == "check" or errors(findings):
+        return {**answer, "seconds": seconds}, ()
+    machine = Machine(triple=head["triple"], cpu=head["cpu"], features=head["features"], level=head["level"])
+    made = generate(text, machine, exports=head["exports"], announce=announce)
+    return {**answer, "seconds": {**seconds, **made.seconds}}, (made.object,)
+
+
+def _check(bitcode: bytes, lines: bytes, head: dict[str, Any], announce: Announce) -> tuple[str, Sequence[Finding]]:
+    announce("parse")
+    check_envelope(bitcode)
+    text = text_of(parse_bitcode(bitcode))
+    announce("check")
+    table = LineTable.parse(lines) if lines else None
+    found = check_module(text, exports=head["exports"], imports=head["imports"], lines=table, profile=head["profile"])
+    return text, found
