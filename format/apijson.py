@@ -30,15 +30,15 @@ from visget.format.prototypes import (
     RecordRef,
     Void,
 )
-from visget.format.strictjson import Reader, dumps, integer_json, loads, parse_integer
+from visget.format.strictjson import Reader, dumps, integer_json, loads, parse_integer, repeated
 
 API_FORMAT = "visget-api-1"
-API_LIMIT = 16 << 20
+API_LIMIT = 8 << 20
 NESTING_LIMIT = 32
 """How deep records may hold each other by value."""
 _SIZE_LIMIT = 1 << 40
-_SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,255}\Z")
-_HEX_FLOAT = re.compile(r"-?0x[01](?:\.[0-9a-f]+)?p[+-][0-9]{1,4}\Z|-?inf\Z|nan\Z")
+# A string and not a compiled pattern: few packages have such a constant, and this module is on the load path.
+_HEX_FLOAT = r"-?0x[01](?:\.[0-9a-f]+)?p[+-][0-9]{1,4}|-?inf|nan"
 _BASE_NAMES = {type_: name for name, type_ in BASE_TYPES.items()}
 
 
@@ -157,7 +157,7 @@ def parse_api(data: bytes | memoryview) -> Api:
 
 def _function(reader: Reader) -> Function:
     function = Function(
-        name=symbol(reader, "name"),
+        name=_symbol(reader, "name"),
         prototype=reader.line("prototype"),
         doc=reader.text("doc"),
         result_c=reader.line("result_c"),
@@ -177,10 +177,10 @@ def _parameter(reader: Reader) -> Parameter:
     return parameter
 
 
-def symbol(reader: Reader, name: str) -> str:
+def _symbol(reader: Reader, name: str) -> str:
     """Return the C symbol `name` of the object."""
     value = reader.line(name, 256)
-    if not _SYMBOL.match(value):
+    if not (value.isascii() and value.isidentifier()):
         raise reader.fail(name, f"must be a C identifier, not {value[:80]!r}")
     return value
 
@@ -208,11 +208,13 @@ def _compound(reader: Reader, kind: str) -> CType:
         case "enum":
             return EnumRef(reader.line("name", 256))
         case "function":
-            result = _type(reader, "result")
-            count = len(reader.array("parameters"))
-            slots = Reader({str(n): item for n, item in enumerate(reader.array("parameters"))}, reader.path)
-            parameters = tuple(_type(slots, str(n)) for n in range(count))
-            return FunctionType(result, parameters, reader.boolean("variadic"))
+            parameters = reader.array("parameters")
+            slots = Reader({str(n): item for n, item in enumerate(parameters)}, f"{reader.path}.parameters")
+            return FunctionType(
+                _type(reader, "result"),
+                tuple(_type(slots, str(n)) for n in range(len(parameters))),
+                reader.boolean("variadic"),
+            )
         case "opaque":
             return Opaque(reader.line("name", 256))
         case "integer" | "float":
@@ -245,11 +247,10 @@ def _record(reader: Reader) -> Record:
 def _field(reader: Reader) -> Field:
     bits = None
     if reader.any("bits") is not None:
-        match reader.array("bits"):
-            case [int(first), int(width)] if first >= 0 and width > 0 and first + width <= 128:
-                bits = (first, width)
-            case _:
-                raise reader.fail("bits", "must be null or [first bit, width]")
+        pair = reader.array("bits")
+        if [type(item) for item in pair] != [int, int] or pair[0] < 0 or pair[1] < 1:
+            raise reader.fail("bits", "must be null or [first bit, width]")
+        bits = (pair[0], pair[1])
     field = Field(
         name=reader.line("name", 256),
         offset=reader.integer("offset", 0, _SIZE_LIMIT),
@@ -277,7 +278,7 @@ def _enum(reader: Reader) -> Enum:
 
 
 def _constant(reader: Reader) -> Constant:
-    name = symbol(reader, "name")
+    name = _symbol(reader, "name")
     kind = reader.choice("kind", ("int", "float", "str"))
     value: int | str | None
     if kind == "int":
@@ -287,7 +288,7 @@ def _constant(reader: Reader) -> Constant:
         constant = Constant(name=name, kind="int", value=value)
     elif kind == "float":
         value = reader.string("value")
-        if not _HEX_FLOAT.match(value):
+        if not re.fullmatch(_HEX_FLOAT, value):
             raise reader.fail("value", "must be a float in hexadecimal, such as 0x1.8p+0")
         constant = Constant(name=name, kind="float", value=value)
     else:
@@ -304,8 +305,7 @@ def _check(api: Api) -> None:
         ("enum", [enum.name for enum in api.enums]),
         ("constant", [constant.name for constant in api.constants]),
     ):
-        if len(set(names)) != len(names):
-            twice = next(name for name in names if names.count(name) > 1)
+        if (twice := repeated(names)) is not None:
             raise FormatError(f"api has the {what} {twice!r} twice")
     layout = _Layout(api)
     for record in api.records:

@@ -47,11 +47,11 @@ KINDS: dict[str, SectionKind] = {
     kind.name: kind
     for kind in (
         SectionKind("bitcode", True, 256 << 20, required=True),
-        SectionKind("api", True, 16 << 20, required=True),
-        SectionKind("headers", False, 16 << 20),
+        SectionKind("api", True, 8 << 20, required=True),
+        SectionKind("headers", False, 8 << 20),
         SectionKind("license", False, 1 << 20),
         SectionKind("readme", False, 1 << 20),
-        SectionKind("vectors", False, 16 << 20),
+        SectionKind("vectors", False, 8 << 20),
         SectionKind("lines", False, 64 << 20),
     )
 }

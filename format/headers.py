@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from visget.errors import FormatError
 from visget.format.strictjson import dumps, loads
 
-HEADERS_LIMIT = 16 << 20
+HEADERS_LIMIT = 8 << 20
 NAME_LIMIT = 255
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.+-]*){0,3}\Z")
 

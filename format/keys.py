@@ -7,6 +7,7 @@ no signature verifies under it but those its owner made. The spec is docs/spec/s
 from __future__ import annotations
 
 import base64
+import errno
 import os
 import stat
 from dataclasses import dataclass
@@ -186,18 +187,17 @@ def write_key(path: Path, key: SecretKey) -> None:
         UsageError: the file exists.
         ResourceError, CacheError: it cannot be written.
     """
-    try:
-        with translated("write the key file", path):
-            try:
-                write_new(path, key.encode(), 0o600)
-            except FileExistsError:
-                raise UsageError(
-                    "there is a file of that name already; a key is never overwritten",
-                    where=str(path),
-                    hint="use that key, or choose another name",
-                ) from None
-    except FileNotFoundError as error:
-        raise UsageError("there is no such directory", where=str(path.parent)) from error
+    with translated("write the key file", path):
+        try:
+            write_new(path, key.encode(), 0o600)
+        except FileExistsError:
+            raise UsageError(
+                "there is a file of that name already; a key is never overwritten",
+                where=str(path),
+                hint="use that key, or choose another name",
+            ) from None
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise UsageError("there is no such directory", where=str(path.parent)) from error
 
 
 def read_key(path: Path) -> SecretKey:
@@ -213,8 +213,16 @@ def read_key(path: Path) -> SecretKey:
         try:
             # O_NONBLOCK: opening a pipe of that name must not wait for somebody to write into it.
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise UsageError("there is no such key file", where=where, hint="make one with `visget key new`") from None
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            raise TrustError(
+                "the key file is a symbolic link, which could be turned elsewhere",
+                where=where,
+                hint="name the file itself",
+            ) from error
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):

@@ -21,6 +21,7 @@ from visget.names import PackageName, Requirement, parse_name, parse_version
 MANIFEST_FORMAT = "visget-manifest-1"
 MANIFEST_LIMIT = 1 << 20
 SUMMARY_LIMIT = 200
+SECTIONS_LIMIT = 64
 PROFILE = "vis-1"
 """The VIS profile that this version of visget reads and writes."""
 EPOCH = 22
@@ -303,4 +304,6 @@ def _sections(reader: Reader) -> tuple[SectionEntry, ...]:
         if any(entry.kind == other.kind for other in entries):
             raise item.fail("kind", f"is {entry.kind!r} a second time")
         entries.append(entry)
+        if len(entries) > SECTIONS_LIMIT:
+            raise reader.fail("sections", f"has more than {SECTIONS_LIMIT} elements")
     return tuple(entries)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn, TypeVar
 
 from visget.errors import FormatError, VisgetError
@@ -21,7 +21,6 @@ LINE_LIMIT = 4096
 """The characters a one-line string may have unless its own rule says less."""
 
 
-_BIG = re.compile(r"-?[1-9][0-9]{15,39}\Z")
 _T = TypeVar("_T")
 
 
@@ -61,7 +60,7 @@ def loads(data: bytes | memoryview, *, what: str, limit: int) -> dict[str, Any]:
     except _Refused as error:
         raise FormatError(f"{what} is not strict JSON: {error}") from error
     except json.JSONDecodeError as error:
-        raise FormatError(f"{what} is not JSON: {error.msg} (byte {error.pos})") from error
+        raise FormatError(f"{what} is not JSON: {error.msg} (character {error.pos})") from error
     if not isinstance(value, dict):
         raise FormatError(f"{what} is not a JSON object")
     return value
@@ -76,10 +75,18 @@ def dumps(value: object) -> bytes:
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise _Refused(f"the key {twice[:80]!r} twice in one object")
+        raise _Refused(f"the key {(repeated(name for name, _ in pairs) or '')[:80]!r} twice in one object")
     return result
+
+
+def repeated(names: Iterable[str]) -> str | None:
+    """Return the first of `names` that was there before, if any."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def _integer(text: str) -> int:
@@ -123,8 +130,9 @@ def parse_integer(value: object) -> int | None:
     """Return the integer that integer_json() wrote, or None when `value` is no such thing."""
     if type(value) is int:
         return value
-    if type(value) is str and _BIG.match(value) and abs(number := int(value)) > INTEGER_LIMIT:
-        return number
+    if type(value) is str and re.fullmatch("-?[1-9][0-9]{15,39}", value):
+        number = int(value)
+        return number if abs(number) > INTEGER_LIMIT else None
     return None
 
 
@@ -183,6 +191,11 @@ class Reader:
 
     def line(self, name: str, limit: int = LINE_LIMIT) -> str:
         """Return the string `name`, which must be one line of at most `limit` characters."""
+        value = self._object.get(name)
+        # The short way for nearly all: reading the api section must cost little more than json.loads().
+        if type(value) is str and len(value) <= limit and value.isascii() and value.isprintable():
+            self._seen.add(name)
+            return value
         return self.check_line(name, self.any(name), limit)
 
     def check_line(self, name: str, value: object, limit: int = LINE_LIMIT) -> str:
@@ -240,7 +253,9 @@ class Reader:
 
     def done(self) -> None:
         """Refuse keys that nobody asked for."""
-        if unknown := sorted(self._object.keys() - self._seen):
+        # Every name seen is there, or its absence was refused already.
+        if len(self._seen) != len(self._object):
+            unknown = sorted(self._object.keys() - self._seen)
             raise self._error(f"{self.path} has the unknown key {unknown[0][:80]!r}", where=self.path)
 
 
