@@ -196,6 +196,15 @@ def workspace(root: Path) -> Iterator[Path]:
         os.close(descriptor)
 
 
+def tidy(root: Path) -> None:
+    """Remove what dead processes left in the store at `root`, for a caller that needs no workspace itself."""
+    room = root / "tmp"
+    if any(room.iterdir()):
+        guard_lock(root / "locks" / "tmp")
+        with locked(root / "locks" / "tmp"):
+            sweep(room)
+
+
 def sweep(room: Path) -> None:
     """Remove what dead processes left in `room`; the caller holds the lock "tmp"."""
     for leftover in sorted(room.iterdir()):

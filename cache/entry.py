@@ -57,10 +57,14 @@ def write_entry(directory: Path, key: Digest) -> None:
     """Describe the finished `directory` in its entry.json.
 
     Raises:
-        ValueError: the directory is empty, holds a name that entry.json cannot hold, or has an entry.json already.
+        ValueError: the directory is empty, holds links or the like, or a name that no entry may have.
     """
     files = []
-    for path, _ in _walk(directory, ""):
+    try:
+        paths = [path for path, _ in _walk(directory, "")]
+    except DamagedError as error:
+        raise ValueError(f"a native artifact cannot hold this: {error}") from error
+    for path in paths:
         if path == ENTRY or not path.isprintable():
             raise ValueError(f"a native artifact cannot have a file called {path!r}")
         with plain_file(directory / path) as descriptor:

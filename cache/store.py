@@ -26,11 +26,12 @@ from visget.cache.content import (
     read_checked,
     remove_tree,
     seal,
+    tidy,
     workspace,
 )
 from visget.cache.entry import Check, NativeEntry, read_entry, write_entry
 from visget.digest import Digest, digest_bytes, parse_digest
-from visget.errors import CacheError
+from visget.errors import CacheError, ResourceError
 from visget.files import fsync_dir, locked, translated, write_new
 
 if TYPE_CHECKING:
@@ -161,6 +162,7 @@ class Store:
         with translated("store a package", path), self.in_use():
             guard_directory(path.parent)
             if self._get(path, digest, len(data)) is not None:
+                tidy(self.root)
                 return
             with workspace(self.root) as work:
                 write_new(work / "content", data, 0o444)
@@ -229,6 +231,7 @@ class Store:
             entry = self._read_or_move(key, "full")
             if entry is not None:
                 self._touch(path)
+                tidy(self.root)
                 return entry
             with workspace(self.root) as work:
                 build(work)
@@ -272,7 +275,7 @@ class Store:
         """Look again under the lock: a builder may just have replaced what was found damaged without it."""
         # A held lock means that somebody builds it already; for this caller it is a miss.
         with (
-            contextlib.suppress(CacheError, OSError),
+            contextlib.suppress(CacheError, ResourceError, OSError),
             self.lock("store", shared=True, timeout=0.0),
             self.lock(f"native-{key}", timeout=0.0),
         ):
