@@ -117,6 +117,39 @@ def open_package(data: bytes) -> Package:
     return Package(data=data, digest=digest_bytes(data), container=container)
 
 
+def check_contents(package: Package) -> None:
+    """Read every known section of `package` and check that they agree with the manifest and with each other.
+
+    open_package() leaves that out, because it would decompress everything. The author's side calls this before
+    anybody is given the package, and so does a registry.
+
+    Raises:
+        FormatError: a section is damaged or malformed, or contradicts another.
+    """
+    for kind in package.container.stored:
+        package.section(kind)
+    functions = {function.name: function for function in package.api().functions}
+    if strange := sorted(functions.keys() - set(package.manifest.exports)):
+        raise FormatError(f"api describes the function {strange[0]!r}, which is not among the exports")
+    package.headers()
+    package.text("license")
+    package.text("readme")
+    vectors = package.vectors()
+    for vector in vectors.vectors if vectors else ():
+        for number, step in enumerate(vector.steps, 1):
+            where = f"vector {vector.name!r}, step {number}"
+            function = functions.get(step.call)
+            if function is None:
+                raise FormatError(f"{where} calls {step.call!r}, which api does not describe", where=where)
+            given, wanted = len(step.args), len(function.parameters)
+            if given < wanted or (given > wanted and not function.variadic):
+                raise FormatError(
+                    f"{where} gives {step.call} {given} arguments; it takes {wanted}",
+                    where=where,
+                    hint=function.prototype,
+                )
+
+
 _SEAL = object()
 
 

@@ -246,6 +246,10 @@ class Reader:
         """Return a reader for the object `name`."""
         return Reader(self.any(name), f"{self.path}.{name}", self._error)
 
+    def holding(self, name: str, value: Any) -> Reader:
+        """Return a reader at this place for an object that has only `value`, under `name`."""
+        return Reader({name: value}, self.path, self._error)
+
     def objects(self, name: str) -> Iterator[Reader]:
         """Return readers for the objects in the array `name`."""
         for number, item in enumerate(self.array(name)):
