@@ -84,6 +84,27 @@ class HostFacts:
             },
         }
 
+    def as_lines(self, wanted: Target) -> list[str]:
+        """Return the facts for people; `wanted` is what packages are compiled for."""
+        on = [feature[1:] for feature in wanted.features if feature[0] == "+"]
+        off = [feature[1:] for feature in wanted.features if feature[0] == "-"]
+        caches = ", ".join(f"L{c.level} {c.kind} {_human(c.size)}" for c in self.caches)
+        libc = f"{'glibc' if self.libc == 'gnu' else self.libc} {self.libc_version}".strip()
+        rows = [
+            ("machine", f"{self.label or self.target.arch}{', a virtual machine' if self.virtual else ''}"),
+            ("processor", self.model or self.vendor),
+            ("cores", str(self.cores)),
+            ("caches", caches),
+            ("system", f"{self.os}, {libc}"),
+            *(("OpenCL", f"{d.name} ({d.platform}, {d.kind}, {d.units} units)") for d in self.opencl.devices),
+            ("OpenCL", f"no device: {self.opencl.reason}" if self.opencl.reason else ""),
+            ("target", f"{wanted}{'' if wanted == self.target else ' (not this machine)'}"),
+            ("features", " ".join(on) or f"those of {wanted.cpu}"),
+            ("off", " ".join(off)),
+            ("masked", ", ".join(self.masked)),
+        ]
+        return [f"{name:<10} {text}" for name, text in rows if text]
+
 
 @functools.cache
 def host_target() -> Target:
@@ -215,6 +236,10 @@ def _host_platform() -> tuple[str, str]:
             hint="use a 64-bit Python",
         )
     return arch, libc_family()
+
+
+def _human(size: int) -> str:
+    return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
 
 
 def _read(path: Path) -> str:

@@ -1,8 +1,8 @@
 """The OpenCL devices of this machine, as far as pyopencl and its drivers can tell.
 
 Drivers are foreign code that may hang or kill their process. Invariant: they are only ever loaded in a child
-process with a time limit, and whatever happens there, list_devices() answers. The child is this module:
-``python -I -m visget.installer.devices`` prints one JSON array.
+process with a time limit, and whatever happens there, list_devices() answers. The child runs main() below, which
+writes one JSON array as the last line of its standard output.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import sys
 from dataclasses import dataclass
 
 _TIMEOUT = 20.0
+# The child finds packages where this process does, but obeys no PYTHON* variable and runs nothing of the user's.
+_BOOT = "import sys; sys.path[:] = sys.argv[1:]; from visget.installer.devices import main; main()"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +57,7 @@ def list_devices(timeout: float = _TIMEOUT) -> DeviceList:
     """Return the OpenCL devices; never raises because of a driver."""
     if importlib.util.find_spec("pyopencl") is None:
         return DeviceList(devices=(), reason="pyopencl is not installed (pip install 'visget[opencl]')")
-    command = [sys.executable, "-I", "-m", "visget.installer.devices"]
+    command = [sys.executable, "-I", "-S", "-c", _BOOT, *filter(None, sys.path)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
@@ -79,7 +81,7 @@ def parse_reply(status: int, output: bytes, complaints: bytes) -> DeviceList:
     return DeviceList(devices=devices, reason="" if devices else "there is no OpenCL driver")
 
 
-def main() -> int:
+def main() -> None:
     """Ask every platform for its devices and write them to standard output."""
     import pyopencl  # only in the child: importing it loads the drivers' loader
 
@@ -123,6 +125,3 @@ def main() -> int:
     # Some drivers crash when their libraries are unloaded at exit; the answer is out, so leave without that.
     os._exit(0)
 
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -16,10 +16,12 @@ from pathlib import Path
 from visget.errors import CompileError, ResourceError
 from visget.files import translated
 from visget.installer.clibrary import host_libraries, stand_ins
-from visget.installer.linkers import Linker, clean_environment
+from visget.installer.linkers import Linker, clean_environment, find_linker
 from visget.installer.stubs import stub_object
 from visget.installer.symbols import SUPPORT_CALLS
 from visget.installer.target import Target
+
+__all__ = ["Linked", "Linker", "find_linker", "libc_identity", "link_library"]
 
 _TIMEOUT = 300.0
 _OPTIONS = (

@@ -46,6 +46,9 @@ class Linker:
         """The linker for cache keys and receipts: equal texts give equal libraries."""
         return f"{self.kind}: {self.version}"
 
+    def __str__(self) -> str:
+        return f"{' '.join(self.command)} ({self.version})"
+
 
 def find_linker(preference: str | None, target: Target) -> Linker | None:
     """Return a linker for `target`.

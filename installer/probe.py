@@ -2,8 +2,8 @@
 
 LLVM only warns about names that it does not know, on the process's standard error, and compiles generic code;
 for a processor without 64-bit mode it ends the process. Invariant: a target that check_target() returns was
-accepted by LLVM word for word. The question is asked in a child process, which this module also is the program
-of: ``python -I -m visget.installer.probe TRIPLE CPU FEATURES``.
+accepted by LLVM word for word. The question is asked in a child process, which runs main() below: it gets three
+lines on standard input (triple, processor, features), and LLVM's complaints come back on standard error.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import subprocess
 import sys
 
 from visget.errors import ResourceError, UnsupportedError
+from visget.installer.child import python_command
 from visget.installer.target import Target
 
 _TIMEOUT = 60.0
@@ -28,6 +29,10 @@ def check_target(target: Target) -> Target:
     Raises:
         UnsupportedError: it does not; the message names the word and the nearest that it knows.
     """
+    # To LLVM this word is not a name but a request for its tables.
+    asked = {target.cpu, *(feature[1:] for feature in target.features)}
+    if "help" in asked:
+        raise UnsupportedError(f"LLVM knows no processor or feature 'help' for {target.arch}", hint="leave it out")
     status, text = _ask(target.triple, target.cpu, target.flattened)
     for match in _UNKNOWN.finditer(text):
         word, kind = match[1].lstrip("+-"), match[2]
@@ -63,19 +68,25 @@ def _names(table: str) -> tuple[str, ...]:
 
 
 def _ask(triple: str, cpu: str, features: str) -> tuple[int, str]:
-    command = [sys.executable, "-I", "-m", "visget.installer.probe", triple, cpu, features]
+    question = f"{triple}\n{cpu}\n{features}\n".encode()
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT, check=False)
+        done = subprocess.run(
+            python_command("visget.installer.probe"),
+            input=question,
+            capture_output=True,
+            timeout=_TIMEOUT,
+            check=False,
+        )
     except subprocess.TimeoutExpired as error:
         raise ResourceError(f"LLVM did not answer within {_TIMEOUT:.0f} s about {triple}") from error
     return done.returncode, done.stderr.decode("utf-8", "replace")
 
 
-def main(arguments: list[str]) -> int:
-    """Make one function for the target in `arguments`; LLVM's complaints go to standard error."""
+def main(_parent: int) -> None:
+    """Make one function for the target on standard input; the program of the child process."""
     import llvmlite.binding as llvm
 
-    triple, cpu, features = arguments
+    triple, cpu, features = sys.stdin.read().splitlines()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     machine = llvm.Target.from_triple(triple).create_target_machine(
@@ -86,8 +97,3 @@ def main(arguments: list[str]) -> int:
         module.triple = triple
         module.data_layout = str(machine.target_data)
         machine.emit_object(module)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

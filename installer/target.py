@@ -171,6 +171,11 @@ def baseline(arch: str, libc: str) -> Target:
     return make_target(arch, libc, _BASELINE_CPU[arch])
 
 
+def known_targets() -> tuple[str, ...]:
+    """Return every text that names a target without naming a processor, for lists and completion."""
+    return ("host", "baseline", *PLATFORMS, *_LEVELS)
+
+
 def no_back_end(what: str) -> UnsupportedError:
     """Return the error for a platform that is known but cannot be compiled for."""
     return UnsupportedError(
@@ -221,12 +226,12 @@ def _parse_platform(platform: str, shown: str) -> tuple[str, str]:
         return parts[0], parts[2]
     if _FOREIGN.search(name):
         raise no_back_end(shown)
-    known = ["host", "baseline", *PLATFORMS, *_LEVELS]
+    known = known_targets()
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     raise UnsupportedError(
         f"there is no target {shown!r}" + (f"; did you mean {near[0]!r}?" if near else ""),
         hint=f"targets with a back end: {', '.join(known)}",
-        details={"target": shown, "known": known},
+        details={"target": shown, "known": list(known)},
     )
 
 
@@ -238,10 +243,8 @@ def _parse_processor(cpu_text: str, shown: str, arch: str, libc: str, host: Targ
             f"target {shown!r} names no processor after the colon",
             hint="write ARCH-linux-LIBC:CPU, then features: x86_64-linux-gnu:x86-64-v3+avxvnni,-avx512f",
         )
-    features: list[str] = []
-    for item in filter(None, rest.split(",")):
-        # "+a+b" is two features; a minus may also be part of a name, so "-a" needs its comma.
-        features += [f"+{name}" for name in item[1:].split("+")] if item.startswith("+") else [item]
+    # A plus begins the next feature by itself; a minus may be part of a name, so "-a" needs its comma.
+    features = [item for item in re.split(r",|(?=\+)", rest) if item]
     for feature in features:
         if not _FEATURE.match(feature):
             raise UnsupportedError(
