@@ -100,8 +100,8 @@ def read_container(data: bytes | memoryview) -> Container:
     if magic != MAGIC:
         if magic.startswith(_MAGIC_FAMILY) and magic[6:7].isdigit() and magic[7:] == b"\n":
             raise UnsupportedError(
-                f"the package has the container format {magic[6:7].decode()}, which this version does not know",
-                hint="pip install -U visget",
+                f"the package has the container format {magic[6:7].decode()}; this visget knows 1",
+                hint="a newer visget can use it: pip install -U visget",
             )
         raise FormatError("not a visget package: it does not begin with VISPKG1")
     if len(view) < _HEAD:
@@ -127,7 +127,7 @@ def read_container(data: bytes | memoryview) -> Container:
         stored[entry.kind] = part
         at += entry.stored_size
     if at != len(view):
-        raise FormatError(f"{len(view) - at} bytes follow the last section")
+        raise FormatError(f"the package goes on behind its last section (by {len(view) - at} bytes)")
     unknown = tuple(entry.kind for entry in manifest.sections if entry.kind not in KINDS)
     return Container(manifest=manifest, stored=stored, unknown=unknown)
 
@@ -138,8 +138,8 @@ def _check_kinds(manifest: Manifest) -> None:
         if kind is None and entry.critical:
             raise UnsupportedError(
                 f"{manifest.name} {manifest.version} cannot be used without its section {entry.kind!r}, "
-                "which this version of visget does not know",
-                hint="pip install -U visget",
+                "which this visget does not know",
+                hint="a newer visget can use it: pip install -U visget",
             )
         if kind is not None and entry.critical != kind.critical:
             raise FormatError(f"the section {entry.kind} must be {'critical' if kind.critical else 'optional'}")

@@ -119,7 +119,7 @@ class Manifest:
         reader = Reader(loads(data, what="the manifest", limit=MANIFEST_LIMIT), "manifest")
         if (format_ := reader.line("format")) != MANIFEST_FORMAT:
             if re.fullmatch(r"visget-manifest-[1-9][0-9]{0,3}", format_):
-                raise _too_new(f"the package has a manifest of the format {format_}")
+                raise _too_new(f"the package has a {format_}; this visget knows {MANIFEST_FORMAT}")
             raise reader.fail("format", f"must be {MANIFEST_FORMAT!r}")
         manifest = cls(
             name=_name(reader),
@@ -172,7 +172,10 @@ def check_supported(manifest: Manifest) -> None:
         UnsupportedError: its VIS profile or its bitcode epoch is unknown here.
     """
     if manifest.profile != PROFILE:
-        raise _too_new(f"{manifest.name} {manifest.version} is written for the profile {manifest.profile}")
+        raise _too_new(
+            f"{manifest.name} {manifest.version} is written for the profile {manifest.profile}; "
+            f"this visget knows {PROFILE}"
+        )
     if manifest.epoch > EPOCH:
         raise _too_new(
             f"{manifest.name} {manifest.version} holds bitcode of LLVM {manifest.epoch}; "
@@ -198,8 +201,8 @@ def parse_license(text: str) -> str:
         ) from error
 
 
-def _too_new(what: str) -> UnsupportedError:
-    return UnsupportedError(f"{what}, which this version of visget does not know", hint="pip install -U visget")
+def _too_new(why: str) -> UnsupportedError:
+    return UnsupportedError(why, hint="a newer visget can use it: pip install -U visget")
 
 
 def _matching(reader: Reader, name: str, pattern: re.Pattern[str], what: str) -> str:
