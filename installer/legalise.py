@@ -28,13 +28,12 @@ VA_FAMILY = (
 )  # fmt: skip
 """The functions of libc that are handed a va_list."""
 
-_BUILTIN_ONLY = frozenset({"__vis_va_start", "__vis_va_end", "__vis_va_copy"})
 _PIECES = re.compile(r'("[^"]*")')
 _END = r"(?![-\w$.])"
-_EXTENSION = re.compile(r"\b(?:signext|zeroext) ")
+_EXTENSION = re.compile(r" (?:signext|zeroext)" + _END)
 _VA_CALL = re.compile(r"@__vis_va_(start|end|copy)\(")
 _VA_DECLARATION = re.compile(r"^declare [^\n]*@__vis_va_(?:start|end|copy)\([^\n]*\n", re.MULTILINE)
-_VA_ANY = re.compile(r"@__vis_va_(?:start|end|copy)" + _END)
+_VA_ANY = re.compile(r"@(__vis_va_(?:start|end|copy))" + _END)
 _BUILTIN = re.compile(r"@(__vis_[-\w$.]+)")
 _VA_NAME = re.compile(r"@(" + "|".join(VA_FAMILY) + r")" + _END)
 _DEFINED = re.compile(r"^define [^\n]*?@([-\w$.]+)\(", re.MULTILINE)
@@ -81,10 +80,10 @@ def legalise(text: str, arch: str) -> Legalised:
     text = _rewrite_va(text)
     if arch == "aarch64":
         # AAPCS64 callers leave the high bits of small integers undefined, so the callee must not trust them.
-        text = _outside_strings(text, ("signext ", "zeroext "), lambda piece: _EXTENSION.sub("", piece))
+        text = _outside_strings(text, (" signext", " zeroext"), lambda piece: _EXTENSION.sub("", piece))
     if arch == "riscv64":
         text = _shim_va_family(text)
-    return Legalised(text=text, builtins=frozenset(_builtins(text)))
+    return Legalised(text=text, builtins=frozenset(_symbols(text, _BUILTIN)))
 
 
 def place_constructors(text: str) -> str:
@@ -144,10 +143,10 @@ def _rewrite_va(text: str) -> str:
 
     text = _VA_DECLARATION.sub("", text)
     text = _outside_strings(text, ("@__vis_va_",), lambda piece: _VA_CALL.sub(rename, piece))
-    left = _VA_ANY.search(text)
+    left = sorted(_symbols(text, _VA_ANY))
     if left:
         raise CompileError(
-            f"the module uses {left[0][1:]} as a value; it can only be called",
+            f"the module uses {left[0]} as a value; it can only be called",
             hint="in C, use va_start, va_end and va_copy of <stdarg.h> as they are, never through a pointer",
         )
     known = "".join(_VA_INTRINSICS[kind] for kind in sorted(kinds) if f"declare void @llvm.va_{kind}.p0(" not in text)
@@ -171,15 +170,16 @@ def _shim_va_family(text: str) -> str:
     return _outside_strings(text, tuple("@" + name for name in VA_FAMILY), lambda piece: _VA_NAME.sub(rename, piece))
 
 
-def _builtins(text: str) -> set[str]:
+def _symbols(text: str, pattern: re.Pattern[str]) -> set[str]:
+    """Return what `pattern` finds outside strings, on lines that hold a built-in."""
     found: set[str] = set()
 
     def note(piece: str) -> str:
-        found.update(_BUILTIN.findall(piece))
+        found.update(pattern.findall(piece))
         return piece
 
     _outside_strings(text, ("@__vis_",), note)
-    return found - _BUILTIN_ONLY
+    return found
 
 
 def _outside_strings(text: str, needles: tuple[str, ...], edit: Callable[[str], str]) -> str:
