@@ -131,7 +131,8 @@ def publish(path: Path, *, key: Path, registry: str | None = None, settings: Set
         TrustError: the name belongs to another key.
         RegistryError: other bytes were published under this version, or the registry cannot be written.
     """
-    from visget.format.signing import read_key, sign_package
+    from visget.format.keys import read_key
+    from visget.format.signing import sign_package
     from visget.registry.directory import publish as put
     from visget.registry.directory import registry_directory
 
@@ -321,8 +322,8 @@ def resolve(name: str, version: str | None = None, *, settings: Settings | None 
 
 
 def _compile_again(found: Installed, store: Store, settings: Settings, progress: Progress) -> NativeEntry:
+    from visget.format.keys import parse_key_id
     from visget.format.package import open_package, verify_package
-    from visget.format.signing import PublicKey
 
     data, envelope = store.package(found.package), store.envelope(found.package)
     if data is None or envelope is None:
@@ -331,7 +332,7 @@ def _compile_again(found: Installed, store: Store, settings: Settings, progress:
             where=str(store.root),
             hint=f"fetch it again: visget install {found.name}=={found.version}",
         )
-    keys = [PublicKey.from_id(signer) for signer in found.signers]
+    keys = [parse_key_id(signer) for signer in found.signers]
     verified = verify_package(open_package(data), envelope, keys)
     return _install_verified(
         verified, store, target_of(settings, None), source=found.source, first_use=False, settings=settings,

@@ -102,7 +102,7 @@ def key() -> None:
 @click.argument("name", default="default")
 def key_new(ui: Ui, settings: Settings, *, name: str) -> None:
     """Make a signing key called NAME (default: "default")."""
-    from visget.format.signing import SecretKey, write_key
+    from visget.format.keys import SecretKey, write_key
 
     path = _key_path(settings, name)
     secret = SecretKey.generate()
@@ -118,7 +118,7 @@ def key_new(ui: Ui, settings: Settings, *, name: str) -> None:
 @command("list", example="visget key list")
 def key_list(ui: Ui, settings: Settings) -> None:
     """List the signing keys of this account."""
-    from visget.format.signing import read_key
+    from visget.format.keys import read_key
 
     found = sorted(settings.keys.glob("*.key")) if settings.keys.is_dir() else []
     rows = [(path.stem, read_key(path).public.id, str(path)) for path in found]

@@ -26,7 +26,7 @@ _TRUE = frozenset(["1", "true", "yes", "on"])
 _FALSE = frozenset(["", "0", "false", "no", "off"])
 _KEYS = frozenset(
     ["registry", "registries", "target", "jobs", "offline", "linker", "compile-seconds", "compile-memory-mb",
-     "cache-limit-mb", "ca-bundle", "proxy", "debian-mirror", "cc"]
+     "cache-limit-mb", "ca-bundle", "proxy", "no-proxy", "python-index", "debian-mirror", "cc"]
 )  # fmt: skip
 
 
@@ -64,6 +64,10 @@ class Settings:
     """A file of certificate authorities for https."""
     proxy: str | None = None
     """The proxy for http and https."""
+    no_proxy: str = ""
+    """Hosts that are reached without the proxy."""
+    python_index: str | None = None
+    """Where Python source distributions come from; None means pip's own configuration."""
     debian_mirror: str | None = None
     """Where Debian source packages come from; None means apt's own configuration."""
 
@@ -164,6 +168,8 @@ def _from_environment(env: Mapping[str, str]) -> dict[str, object]:
         proxy = next((env[n] for n in names if env.get(n)), None)
         if proxy:
             values["proxy"] = proxy
+    if "no_proxy" not in values:
+        values["no_proxy"] = env.get("no_proxy") or env.get("NO_PROXY") or ""
     return values
 
 

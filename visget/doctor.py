@@ -89,7 +89,7 @@ def _front_end(_: Settings) -> Iterator[Diagnosis]:
 
 def _linker(settings: Settings) -> Iterator[Diagnosis]:
     from visget.installer.detect import host_target
-    from visget.installer.link import find_linker
+    from visget.installer.linkers import find_linker
 
     linker = find_linker(settings.linker, host_target())
     if linker is None:
@@ -141,7 +141,7 @@ def _store(settings: Settings) -> Iterator[Diagnosis]:
 
 
 def _keys(settings: Settings) -> Iterator[Diagnosis]:
-    from visget.format.signing import read_key
+    from visget.format.keys import read_key
 
     found = sorted(settings.keys.glob("*.key")) if settings.keys.is_dir() else []
     for path in found:

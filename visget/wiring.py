@@ -13,7 +13,7 @@ from visget.machine import machine_id
 if TYPE_CHECKING:
     from visget.download import NetworkOptions
     from visget.installer.limits import Limits
-    from visget.installer.link import Linker
+    from visget.installer.linkers import Linker
     from visget.installer.target import Target
 
 
@@ -57,7 +57,7 @@ def linker_of(settings: Settings, target: Target) -> Linker | None:
     Raises:
         UsageError: the settings name a linker that does not exist.
     """
-    from visget.installer.link import find_linker
+    from visget.installer.linkers import find_linker
 
     return find_linker(settings.linker, target)
 
@@ -66,5 +66,7 @@ def network_of(settings: Settings) -> NetworkOptions:
     """Return how to reach the network."""
     from visget.download import NetworkOptions
 
-    return NetworkOptions(ca_bundle=settings.ca_bundle, proxy=settings.proxy, offline=settings.offline,
-                          debian_mirror=settings.debian_mirror)  # fmt: skip
+    return NetworkOptions(
+        offline=settings.offline, ca_bundle=settings.ca_bundle, proxy=settings.proxy, no_proxy=settings.no_proxy,
+        debian_mirror=settings.debian_mirror, python_index=settings.python_index,
+    )  # fmt: skip
