@@ -213,4 +213,5 @@ def package_flags(options: CompileOptions, *, cxx: bool) -> list[str]:
 def recorded_flags(options: CompileOptions, *, cxx: bool) -> tuple[str, ...]:
     """Return the flags that the package's provenance names: all that shape its code, and no path of this machine."""
     limits = _CXX_LIMITS if cxx else ()
-    return (*_NEUTRAL, *limits, *package_flags(options, cxx=cxx))
+    chosen = (flag for flag in package_flags(options, cxx=cxx) if not flag.startswith("-W"))
+    return (*_NEUTRAL, *limits, *chosen)

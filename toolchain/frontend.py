@@ -30,7 +30,10 @@ from visget.toolchain.clang import (
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[mK]")
 # clang has one warning for two things: an old-style definition, which is harmless, and a call whose arguments nobody
 # checked, which goes wrong as soon as a machine passes float, int and pointer differently.
-_UNPROTOTYPED_CALL = re.compile(r"warning: passing arguments to .* without a prototype")
+_UNPROTOTYPED_CALL = re.compile(r"(?:warning|error): passing arguments to .* without a prototype")
+_OLD_DEFINITION = re.compile(r"warning: a function d\w+ without a prototype is deprecated")
+_DIAGNOSTIC = re.compile(r"[^ ].*?: (?:(?:fatal )?error|warning): |In file included from ")
+_COUNT = re.compile(r"\d+ (?:warning|error)s?(?: and \d+ errors?)? generated\.\n?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,14 +179,34 @@ def _compile(
     ]  # fmt: skip
     ran = compilers.run(command, cwd=root)
     if ran.returncode != 0:
-        return ran.stderr or f"{source}: the compiler ended with status {ran.returncode} and said nothing\n"
-    said = ran.stderr.splitlines(keepends=True)
-    if any(_UNPROTOTYPED_CALL.search(_COLOUR.sub("", line)) for line in said):
-        return ran.stderr
+        silent = f"{source}: the compiler ended with status {ran.returncode} and said nothing\n"
+        return _without_old_definitions(ran.stderr) or silent
+    said = _without_old_definitions(ran.stderr)
+    if _UNPROTOTYPED_CALL.search(_COLOUR.sub("", said)):
+        # For clang it is a warning, for VIS it is an error.
+        return said.replace("warning: ", "error: ")
     skip = (str(frontend.library), str(Path(__file__).resolve().parent))
     names = parse_dependencies(dependencies.read_text(encoding="utf-8", errors="surrogateescape"))
     inputs = tuple(name for name in names if not name.startswith(skip))
-    return Unit(source=source, text=ran.stdout, warnings=ran.stderr, inputs=inputs)
+    return Unit(source=source, text=ran.stdout, warnings=said, inputs=inputs)
+
+
+def _without_old_definitions(stderr: str) -> str:
+    """Return what clang said without the warnings of old-style definitions, which some libraries have by hundreds."""
+    blocks: list[list[str]] = [[]]
+    for line in stderr.splitlines(keepends=True):
+        plain = _COLOUR.sub("", line)
+        if _DIAGNOSTIC.match(plain) and not _is_heading(blocks[-1]):
+            blocks.append([])
+        if not _COUNT.fullmatch(plain):
+            blocks[-1].append(line)
+    kept = [block for block in blocks if not _OLD_DEFINITION.search(_COLOUR.sub("", "".join(block)))]
+    return "".join(line for block in kept for line in block)
+
+
+def _is_heading(block: list[str]) -> bool:
+    """Tell whether `block` so far only says which file is included from where."""
+    return bool(block) and all(_COLOUR.sub("", line).startswith("In file included from ") for line in block)
 
 
 def parse_dependencies(text: str) -> list[str]:

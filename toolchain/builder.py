@@ -1,0 +1,272 @@
+"""`visget build`: from a project to the bytes of its package.
+
+Invariant: the bytes depend on the sources, visget.toml, and the versions of visget and of the compiler; not on the
+time, the directory, the environment or the number of jobs. A package that breaks a VIS rule is never made.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from visget.digest import Digest, digest_bytes, digest_file
+from visget.download import NetworkOptions
+from visget.errors import BuildError, RefusedError
+from visget.format.container import write_container
+from visget.format.findings import Finding, errors, in_order
+from visget.format.headers import encode_headers
+from visget.format.irtext import Module, scan
+from visget.format.manifest import EPOCH, FpContract, Manifest, Provenance
+from visget.format.package import Package, check_contents, open_package
+from visget.format.plaintext import clean_line
+from visget.format.verifier import check_module
+from visget.progress import SILENT, Progress
+from visget.toolchain.clang import CompileOptions, Frontend, find_frontend, recorded_flags
+from visget.toolchain.exported import Exported, choose_exports
+from visget.toolchain.frontend import Unit, compile_units
+from visget.toolchain.headers import Headers, read_headers
+from visget.toolchain.merge import Built, finish, merge_units
+from visget.toolchain.project import Build, Project
+from visget.toolchain.sources import SourceTree, find_headers, find_sources, find_text, source_tree
+
+_FP_CONTRACT: Mapping[str, FpContract] = {"strict": "off", "contract": "on", "fast": "fast"}
+_SHOWN_HEADERS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildResult:
+    """A package that was built."""
+
+    data: bytes
+    """The bytes of the .vis file."""
+    package: Package
+    """The same, opened."""
+    findings: list[Finding]
+    """What the rules have to say that does not forbid the package."""
+    warnings: str
+    """What clang said about sources that it accepted."""
+    notes: tuple[str, ...]
+    """What the author should know, such as functions that are declared but not defined."""
+    sources_used: tuple[tuple[str, Digest], ...]
+    """Every file that was read by the compiler from the source tree, with its digest, sorted by name."""
+
+
+def build_package(
+    project: Project,
+    *,
+    root: Path | None = None,
+    cc: str | None = None,
+    jobs: int = 1,
+    cache: Path,
+    network: NetworkOptions | None = None,
+    progress: Progress = SILENT,
+    colour: bool = False,
+) -> BuildResult:
+    """Build the package of `project`.
+
+    Args:
+        project: what visget.toml says.
+        root: the directory of local sources; None means that of visget.toml.
+        cc: another clang than ziglang's.
+        jobs: how many compilers may run at once.
+        cache: where fetched sources are kept.
+        network: how to reach the network for fetched sources.
+        progress: told what is being done.
+        colour: whether clang may use colours in its messages.
+
+    Raises:
+        BuildError: clang refused a source or a public header, or the units do not make one module.
+        RefusedError: a VIS or API rule is broken; details has "findings" with all of them.
+        UsageError: visget.toml names something that is not there.
+        UnsupportedError: there is no suitable compiler.
+    """
+    frontend = find_frontend(cc, epoch=EPOCH)
+    options = _options(project.build)
+    with source_tree(project, cache=cache, network=network, progress=progress) as tree:
+        base = (root if root is not None and project.source is None else tree.root).resolve()
+        sources = find_sources(project, base)
+        public = {
+            name: path.resolve().relative_to(base).as_posix() for name, path in find_headers(project, base).items()
+        }
+        units = compile_units(
+            frontend, options, sources, root=base, jobs=jobs, progress=progress, colour=colour
+        )  # fmt: skip
+        progress.step("reading headers", ", ".join(public))
+        headers = read_headers(frontend, options, base, public)
+        used = _used(base, units, public.values())
+        texts = _texts(project, base)
+        progress.step("merging", f"{len(units)} units")
+        merged = merge_units(units)
+        exported = choose_exports(
+            headers, merged, functions=project.exports.functions, exclude=project.exports.exclude
+        )
+    built = finish(merged, exports=exported.symbols, cleanup=project.build.cleanup)
+    progress.step("checking", "the VIS rules")
+    module = scan(built.text)
+    imports = _imports(module)
+    findings = in_order(
+        [
+            *exported.findings,
+            *_private_includes(headers, public, used),
+            *check_module(built.text, exports=exported.symbols, imports=imports, lines=built.lines),
+        ]
+    )
+    if wrong := errors(findings):
+        count = f"{len(wrong)} findings keep" if len(wrong) > 1 else "1 finding keeps"
+        raise RefusedError(
+            f"{count} {project.package.name} outside VIS-1",
+            where=str(project.path),
+            hint="each finding names the place and the remedy",
+            details={"findings": findings},
+        )
+    manifest = _manifest(project, frontend, options, sources, tree, used, exported, module, imports)
+    progress.step("packing", f"{project.package.name} {project.package.version}")
+    package = open_package(write_container(manifest, _sections(project, built, exported, headers, texts)))
+    check_contents(package)
+    for note in exported.notes:
+        progress.note(note)
+    return BuildResult(
+        data=package.data,
+        package=package,
+        findings=findings,
+        warnings="".join(unit.warnings for unit in units),
+        notes=exported.notes,
+        sources_used=used,
+    )
+
+
+def _options(build: Build) -> CompileOptions:
+    cxx = build.standard is not None and "++" in build.standard
+    return CompileOptions(
+        c_standard=build.standard if build.standard and not cxx else "gnu17",
+        cxx_standard=build.standard if build.standard and cxx else "gnu++17",
+        include=build.include,
+        defines=build.defines,
+        flags=build.flags,
+        floating_point=build.floating_point,
+        float_cast=build.float_cast,
+        language=build.language,
+    )
+
+
+def _used(root: Path, units: Iterable[Unit], headers: Iterable[str]) -> tuple[tuple[str, Digest], ...]:
+    """Return the files of the source tree that were read, with their digests.
+
+    Raises:
+        BuildError: a file outside of the tree was read, so that nobody else could build the same package.
+    """
+    names = set(headers)
+    for unit in units:
+        for spelled in unit.inputs:
+            name = posixpath.normpath(spelled)
+            if name.startswith("/"):
+                name = posixpath.relpath(name, str(root))
+            if name.startswith("../"):
+                raise BuildError(
+                    f"{unit.source} includes {spelled}, which is outside of the source tree",
+                    where=unit.source,
+                    hint="copy the file into the package's sources",
+                )
+            names.add(name)
+    return tuple((name, digest_file(root / name)) for name in sorted(names))
+
+
+def source_digest(used: Sequence[tuple[str, Digest]]) -> Digest:
+    """Return the digest of a list of source files (docs/spec/manifest.md, section "Provenance")."""
+    return digest_bytes("".join(f"{digest}  {name}\n" for name, digest in used).encode())
+
+
+def _texts(project: Project, root: Path) -> dict[str, bytes]:
+    """Return the sections "license" and "readme"."""
+    sections: dict[str, bytes] = {}
+    licenses = [
+        (name, find_text(project, root, name).read_text(encoding="utf-8", errors="replace"))
+        for name in project.package.license_files
+    ]
+    if len(licenses) == 1:
+        sections["license"] = licenses[0][1].encode()
+    elif licenses:
+        sections["license"] = "\n".join(f"===== {name} =====\n\n{text}" for name, text in licenses).encode()
+    if project.package.readme is not None:
+        readme = find_text(project, root, project.package.readme)
+        sections["readme"] = readme.read_text(encoding="utf-8", errors="replace").encode()
+    return sections
+
+
+def _imports(module: Module) -> tuple[str, ...]:
+    """Return what the module needs from outside, sorted: functions and data, but no built-ins of LLVM and VIS."""
+    declared = [function.name for function in module.functions if function.declared]
+    declared += [variable.name for variable in module.globals if variable.declared]
+    return tuple(sorted(name for name in declared if not name.startswith(("llvm.", "__vis_"))))
+
+
+def _private_includes(
+    headers: Headers, public: dict[str, str], used: Iterable[tuple[str, Digest]]
+) -> list[Finding]:
+    """Warn of project headers that a public header includes, but that the package would not carry."""
+    known = {name for name, _ in used}
+    private = [name for name in headers.included if name in known and name not in public.values()]
+    shown = ", ".join(private[:_SHOWN_HEADERS])
+    if not private:
+        return []
+    return [
+        Finding(
+            rule="API-012",
+            severity="warning",
+            file=next(iter(public.values())),
+            message=f"the public headers include {shown}, which the package does not carry",
+            remedy="add it to [exports] headers, so that C programs can include them",
+        )
+    ]
+
+
+def _manifest(
+    project: Project,
+    frontend: Frontend,
+    options: CompileOptions,
+    sources: Sequence[str],
+    tree: SourceTree,
+    used: Sequence[tuple[str, Digest]],
+    exported: Exported,
+    module: Module,
+    imports: tuple[str, ...],
+) -> Manifest:
+    languages = sorted({options.is_cxx(source) for source in sources})
+    flags = [flag for cxx in languages for flag in recorded_flags(options, cxx=cxx)]
+    constructors = {"llvm.global_ctors", "llvm.global_dtors"} & {variable.name for variable in module.globals}
+    package = project.package
+    return Manifest(
+        name=package.name,
+        version=package.version,
+        summary=clean_line(package.summary),
+        license=package.license,
+        homepage=package.homepage,
+        exports=exported.symbols,
+        imports=imports,
+        fp_contract=_FP_CONTRACT[project.build.floating_point],
+        constructors=bool(constructors),
+        cleanup=project.build.cleanup,
+        provenance=Provenance(
+            compiler=f"clang {frontend.version}",
+            flags=tuple(dict.fromkeys(flags)),
+            source_digest=tree.digest or source_digest(used),
+            source=tree.label,
+        ),
+    )
+
+
+def _sections(
+    project: Project, built: Built, exported: Exported, headers: Headers, texts: dict[str, bytes]
+) -> dict[str, bytes]:
+    sections = {
+        "bitcode": built.bitcode,
+        "api": exported.api.encode(),
+        "headers": encode_headers(headers.files),
+        "lines": built.lines.encode(),
+        **texts,
+    }
+    if project.vectors.vectors:
+        sections["vectors"] = project.vectors.encode()
+    return sections

@@ -1,0 +1,245 @@
+"""What a package exports: the functions that its public headers declare and its module defines.
+
+Invariant: an exported function is called alike on every processor, has the type that its header says, and is in the
+module. Each function that is not so is a finding (the rules API-..., docs/spec/api.md, section "Rules") or a note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Protocol
+
+from visget.errors import UsageError
+from visget.format.findings import Finding, Severity, in_order
+from visget.format.irtext import Function as IrFunction
+from visget.format.irtext import scan
+from visget.format.prototypes import (
+    Api,
+    Bool,
+    CType,
+    Enum,
+    EnumRef,
+    Float,
+    Function,
+    FunctionType,
+    Integer,
+    Opaque,
+    Pointer,
+    Void,
+    c_text,
+)
+from visget.toolchain.abi import Boundary
+from visget.toolchain.ctypescope import reachable
+from visget.toolchain.headers import Declared, Headers
+
+_FAST = frozenset(["int_fast16_t", "int_fast32_t", "uint_fast16_t", "uint_fast32_t"])
+_FOREIGN = frozenset(
+    ["jmp_buf", "sigjmp_buf", "fenv_t", "fexcept_t", "regex_t", "regmatch_t", "regoff_t", "pthread_mutex_t",
+     "pthread_mutexattr_t", "pthread_attr_t", "ucontext_t", "nlink_t"]
+)  # fmt: skip
+_FOREIGN_RECORDS = frozenset(["struct stat", "struct epoll_event", "struct utmpx", "struct rusage", "struct sysinfo"])
+_FLOATS = {2: "half", 4: "float", 8: "double"}
+
+
+class _Found(Protocol):
+    """Makes a finding about the function at hand."""
+
+    def __call__(self, rule: str, message: str, remedy: str, severity: Severity = "error") -> Finding:
+        """Return the finding."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """The interface of the package."""
+
+    api: Api
+    """Its description."""
+    symbols: tuple[str, ...]
+    """The exported functions, sorted."""
+    findings: list[Finding]
+    """What is wrong with them."""
+    notes: tuple[str, ...]
+    """What the author should know though nothing is wrong."""
+
+
+def choose_exports(headers: Headers, merged: str, *, functions: Sequence[str], exclude: Sequence[str]) -> Exported:
+    """Choose the exported functions and check each against the module.
+
+    Args:
+        headers: what the public headers say.
+        merged: the text of the merged module, before anything is made internal.
+        functions: patterns of the functions to export.
+        exclude: patterns of functions to leave out.
+
+    Raises:
+        UsageError: a pattern matches no declared function, or nothing is left to export.
+    """
+    names = [one.function.name for one in headers.declared]
+    _refuse_idle_patterns((*functions, *exclude), names)
+    wanted = [one for one in headers.declared if _matches(one.function.name, functions, exclude)]
+    defined = {function.name: function for function in scan(merged).definitions() if function.linkage != "internal"}
+    chosen = [one for one in wanted if one.function.name in defined]
+    missing = [one.function.name for one in wanted if one.function.name not in defined]
+    literal = [name for name in missing if name in functions]
+    if literal or not chosen:
+        raise UsageError(
+            f"the function {literal[0]} is declared but not defined in the sources"
+            if literal
+            else "none of the functions that the public headers declare is defined in the sources",
+            where=", ".join(headers.files),
+            hint="add the file that defines it to [build] sources",
+        )
+    api = _pruned(headers, chosen)
+    checker = _Checker(api)
+    findings = [finding for one in chosen for finding in checker.check(one, defined[one.function.name])]
+    return Exported(
+        api=api,
+        symbols=tuple(sorted(one.function.name for one in chosen)),
+        findings=in_order(findings),
+        notes=tuple(_notes(missing, headers.variables)),
+    )
+
+
+def _matches(name: str, functions: Iterable[str], exclude: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, p) for p in functions) and not any(fnmatchcase(name, p) for p in exclude)
+
+
+def _refuse_idle_patterns(patterns: Iterable[str], names: Sequence[str]) -> None:
+    for pattern in patterns:
+        if pattern != "*" and not any(fnmatchcase(name, pattern) for name in names):
+            raise UsageError(
+                f"the pattern {pattern!r} in [exports] matches no function of the public headers",
+                hint=f"they declare: {', '.join(names[:8]) or 'no function'}{' ...' if len(names) > 8 else ''}",
+            )
+
+
+def _notes(missing: Sequence[str], variables: Sequence[str]) -> Iterator[str]:
+    if missing:
+        some = ", ".join(missing[:6]) + (f" and {len(missing) - 6} more" if len(missing) > 6 else "")
+        yield f"declared but not defined, so not exported: {some}"
+    if variables:
+        yield f"variables are not exported: {', '.join(variables[:6])}{' ...' if len(variables) > 6 else ''}"
+
+
+def _pruned(headers: Headers, chosen: Sequence[Declared]) -> Api:
+    """Return the interface with the types that the headers define or the functions reach, and no others."""
+    records = {record.name: record for record in headers.api.records}
+    types = [type_ for one in chosen for type_ in _types(one.function)]
+    types += [field.type for name in headers.public_types if name in records for field in records[name].fields]
+    kept = reachable(types, records) | headers.public_types
+    return replace(
+        headers.api,
+        functions=tuple(one.function for one in chosen),
+        records=tuple(record for record in headers.api.records if record.name in kept),
+        enums=tuple(enum for enum in headers.api.enums if enum.name in kept),
+    )
+
+
+def _types(function: Function) -> tuple[CType, ...]:
+    return (function.result, *(parameter.type for parameter in function.parameters))
+
+
+class _Checker:
+    """The rules API-001 to API-011."""
+
+    def __init__(self, api: Api) -> None:
+        self._records = {record.name: record for record in api.records}
+        self._enums: Mapping[str, Enum] = {enum.name: enum for enum in api.enums}
+        self._boundary = Boundary(self._records, self._enums)
+
+    def check(self, one: Declared, defined: IrFunction) -> Iterator[Finding]:
+        """Yield what is wrong with the exported function `one`."""
+        function = one.function
+        without = f'leave it out with [exports] exclude = ["{function.name}"]'
+
+        def found(rule: str, message: str, remedy: str, severity: Severity = "error") -> Finding:
+            return Finding(
+                rule=rule, severity=severity, function=function.name, file=one.file, line=function.line,
+                message=message, remedy=f"{remedy}, or {without}" if remedy else without,
+            )  # fmt: skip
+
+        if not one.prototyped and defined.parameters:
+            yield found("API-011", "it is declared without its parameters", "write the parameter types in the header")
+            return
+        if function.variadic:
+            yield found(
+                "API-001",
+                "a function with variable arguments (...) cannot be exported: each processor passes them differently",
+                "offer one with fixed parameters",
+            )
+        yield from self._special(one, found)
+        types = _types(function)
+        if not one.names & {"va_list", "vector"} and not _mentions(types, "long double"):
+            for problem in self._boundary.problems(function.result, types[1:]):
+                subject = "its" if problem.startswith("parameter") else "it"
+                yield found("API-002", f"{subject} {problem}", "use a pointer")
+        for callback in self._boundary.callbacks(types):
+            for problem in self._boundary.problems(callback.result, callback.parameters):
+                yield found("API-002", f"in its callback {c_text(Pointer(callback))}, {problem}", "use a pointer")
+        if (mismatch := self._mismatch(function, defined)) is not None:
+            yield found("API-010", mismatch, "make the header and the definition agree")
+
+    def _special(self, one: Declared, found: _Found) -> Iterator[Finding]:
+        types = _types(one.function)
+        if _mentions(types, "long double"):
+            yield found("API-003", "long double is a different type on each processor", "use double")
+        if "vector" in one.names:
+            yield found("API-004", "vectors are passed differently on each processor", "use a pointer to the elements")
+        if "va_list" in one.names:
+            yield found("API-005", "va_list is a different type on each processor", "offer one with fixed parameters")
+        for name in sorted(one.names & _FAST):
+            yield found("API-006", f"{name} has 4 bytes in one C library and 8 in another", "use int32_t or int64_t")
+        if "wchar_t" in one.names:
+            message = "wchar_t is signed on some processors and unsigned on others"
+            yield found("API-007", message, "use int32_t or char32_t", "warning")
+        if any(isinstance(type_, Integer) and type_.size == 16 for type_ in types):
+            yield found("API-008", "Python cannot pass __int128", "use two 64-bit integers", "warning")
+        foreign = one.names & _FOREIGN | reachable(types, self._records) & _FOREIGN_RECORDS
+        for name in sorted(foreign):
+            yield found("API-009", f"{name} has a different layout in each C library", "use a type of your own")
+
+    def _mismatch(self, function: Function, defined: IrFunction) -> str | None:
+        """Say how the definition differs from the declaration, where the two can be compared."""
+        expected = [self._lowered(type_) for type_ in _types(function)]
+        actual = [defined.result.type, *(parameter.type for parameter in defined.parameters)]
+        if defined.variadic != function.variadic:
+            return "its definition and its header disagree about variable arguments"
+        if None in expected:
+            return None
+        if len(expected) != len(actual):
+            return f"its header declares {len(expected) - 1} parameters, but its definition has {len(actual) - 1}"
+        for number, (want, have) in enumerate(zip(expected, actual, strict=True)):
+            if want != have:
+                what = f"parameter {number}" if number else "the result"
+                return f"{what} is {want} (LLVM type) by its header, but {have} in its definition"
+        return None
+
+    def _lowered(self, type_: CType) -> str | None:
+        """Return the LLVM type of a scalar; None for what is passed in some other form."""
+        match type_:
+            case Void():
+                return "void"
+            case Bool():
+                return "i1"
+            case Integer():
+                return f"i{8 * type_.size}"
+            case Float():
+                return _FLOATS.get(type_.size)
+            case Pointer():
+                return "ptr"
+            case EnumRef(name) if name in self._enums:
+                return f"i{8 * self._enums[name].type.size}"
+        return None
+
+
+def _mentions(types: Iterable[CType], word: str) -> bool:
+    """Tell whether a value of an opaque type with `word` in its name is passed, here or by a callback."""
+    for type_ in types:
+        match type_:
+            case Opaque(name) if word in name:
+                return True
+            case Pointer(FunctionType(result, parameters)) if _mentions((result, *parameters), word):
+                return True
+    return False

@@ -1,0 +1,93 @@
+"""From compiled units to the one module of a package.
+
+Invariant: the same units in the same order give the same bytes, on any machine. Only the exported functions are
+visible; everything that they do not reach is gone. Optimisation belongs to the installer: the light clean-up only
+removes what no processor needs (docs/spec/vis-1.md, section "Light clean-up").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import llvmlite.binding as llvm
+from visget.format.lines import LineTable, extract_lines, strip_debug
+
+from visget.errors import BuildError
+from visget.format.module import TRIPLE, ModuleRef, bitcode_of, link, parse_text, text_of
+from visget.toolchain.frontend import Unit
+from visget.toolchain.normalise import internal_text, neutral_text, strong_definitions
+
+_NEUTRAL_FEATURES = "+m,+a,+f,+d,+c"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """The finished module of a package."""
+
+    text: str
+    """Its LLVM IR, as LLVM prints it, without debug records."""
+    bitcode: bytes
+    """The same as bitcode."""
+    lines: LineTable
+    """Which source line each instruction comes from."""
+
+
+def merge_units(units: Sequence[Unit]) -> str:
+    """Return the text of one module made of all `units`, in neutral form, with debug records.
+
+    Raises:
+        BuildError: two units define the same symbol, or LLVM cannot merge them.
+    """
+    _refuse_duplicates(units)
+    return text_of(link(neutral_text(unit.text) for unit in units))
+
+
+def _refuse_duplicates(units: Iterable[Unit]) -> None:
+    """Name both files of every symbol that is defined twice; LLVM would name one symbol and no file."""
+    owners: dict[str, str] = {}
+    clashes: list[str] = []
+    for unit in units:
+        for name in strong_definitions(unit.text):
+            if name in owners:
+                clashes.append(f"{name} is defined in {owners[name]} and in {unit.source}")
+            else:
+                owners[name] = unit.source
+    if clashes:
+        more = f" ({len(clashes)} symbols in all)" if len(clashes) > 1 else ""
+        raise BuildError(
+            f"{clashes[0]}{more}",
+            hint="make one of the two static, or leave one file out with [build] exclude",
+            details={"duplicates": clashes},
+        )
+
+
+def finish(merged: str, *, exports: Iterable[str], cleanup: Literal["light", "none"]) -> Built:
+    """Turn the merged text into the package's module, in which only `exports` can be seen from outside."""
+    module = parse_text(internal_text(merged, exports))
+    if cleanup == "light":
+        _run(module, _LIGHT)
+    _run(module, _SWEEP)
+    text = text_of(module)
+    lines = extract_lines(text)
+    final = parse_text(strip_debug(text))
+    return Built(text=text_of(final), bitcode=bitcode_of(final), lines=lines)
+
+
+# The order is part of the format of reproducible builds: changing it changes every package.
+_LIGHT = ("sroa", "simplify_cfg", "instruction_combine", "simplify_cfg")
+_SWEEP = ("global_dead_code_eliminate", "strip_dead_prototype")
+
+
+def _run(module: ModuleRef, passes: Sequence[str]) -> None:
+    llvm.initialize_all_targets()
+    machine = llvm.Target.from_triple(TRIPLE).create_target_machine(
+        cpu="generic-rv64", features=_NEUTRAL_FEATURES, opt=2, reloc="pic", codemodel="default"
+    )
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
+    manager = llvm.create_new_module_pass_manager()
+    for name in passes:
+        add: Callable[[], None] = getattr(manager, f"add_{name}_pass")
+        add()
+    manager.run(module, builder)
