@@ -17,18 +17,24 @@ from typing import TypeAlias
 import llvmlite.binding as llvm
 
 from visget.errors import BuildError, FormatError
+from visget.format.profile import BITCODE_EPOCH, DATALAYOUT, TRIPLE
+
+__all__ = [
+    "BITCODE_EPOCH",
+    "BITCODE_LIMIT",
+    "DATALAYOUT",
+    "TRIPLE",
+    "ModuleRef",
+    "bitcode_of",
+    "check_envelope",
+    "link",
+    "parse_bitcode",
+    "parse_text",
+    "text_of",
+]
 
 ModuleRef: TypeAlias = llvm.ModuleRef
 """A parsed LLVM module. It lives in LLVM's memory and is not safe to share between threads."""
-
-BITCODE_EPOCH = 22
-"""The LLVM major version whose bitcode this visget writes; it reads this and all older epochs."""
-
-TRIPLE = "riscv64-unknown-linux-musl"
-"""The neutral triple of VIS-1. It names a data model, not the machine that will run the code."""
-
-DATALAYOUT = "e-m:e-p:64:64-i64:64-i128:128-n32:64-S128"
-"""The neutral data layout of VIS-1: little-endian, 64-bit pointers, natural alignment up to 16."""
 
 BITCODE_LIMIT = 256 << 20
 """The largest bitcode that is looked at, in bytes."""

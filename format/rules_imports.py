@@ -1,0 +1,274 @@
+"""The VIS rules about what a module takes from elsewhere (VIS-5xx); the tables are visget.format.imports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from visget.format.imports import BUILT_INS, DATA, IMPORTS, WRONG
+from visget.format.irtext import Function, closing, split_list, split_type
+from visget.format.rule import Call, Hit, Rule, Scope, word
+
+_QUAD = word("fp128")
+_VA_INSTRUCTION = re.compile(r"= va_arg ")
+_VA_LOCAL = re.compile(r"(%(?:\"\d+\"|[-\w.$]+)) = alloca [^\n]*struct\.__vis_va_tag")
+_VA_ADDRESS = re.compile(r"(%(?:\"\d+\"|[-\w.$]+)) = getelementptr [^\n]*?ptr (%(?:\"\d+\"|[-\w.$]+)),")
+_INDIRECT = re.compile(r"\bcall\b[^\n@]*? %(?:\"\d+\"|[-\w.$]+)(\([^\n]*)")
+_FOREIGN_HEADERS = re.compile(r"__isoc\d\d_|__ctype_(?:b|tolower|toupper)_loc\Z|__[a-z]+_chk\Z|__xpg_|_IO_")
+# fmt: off
+_WHY_CXX = (
+    ("_ZNSt3__1", "is a template or function of libc++, which users do not have",
+     "Instantiate the template in one of the sources (template class ...), or use a type of your own."),
+    ("_Znw", "is operator new of a C++ run-time library, which users do not have",
+     "Define operator new and delete in one of the sources, over malloc and free."),
+    ("_Zna", "is operator new[] of a C++ run-time library, which users do not have",
+     "Define operator new[] and delete[] in one of the sources, over malloc and free."),
+    ("_Zd", "is operator delete of a C++ run-time library, which users do not have",
+     "Define operator new and delete in one of the sources, over malloc and free."),
+    ("_ZTV", "is a table of virtual functions that no source of the package defines",
+     "Add the source that defines the class's first virtual function; compile with -fno-rtti."),
+    ("_ZTI", "is type information, which the package does not define", "Compile with -fno-rtti."),
+    ("_ZSt", "is a function of the C++ standard library, which users do not have",
+     "Use C functions, or define it in one of the sources."),
+    ("__cxa_pure_virtual", "belongs to a C++ run-time library, which users do not have",
+     'Define extern "C" void __cxa_pure_virtual() { __builtin_trap(); } in one of the sources.'),
+    ("__cxa_guard_", "guards a static local variable with a C++ run-time library, which users do not have",
+     "Compile with -fno-threadsafe-statics, or make the variable a global constant."),
+    ("__cxa_", "belongs to a C++ run-time library, which users do not have",
+     "Compile with -fno-exceptions -fno-rtti."),
+    ("__gxx_personality", "belongs to C++ exception handling", "Compile with -fno-exceptions."),
+    ("__dynamic_cast", "belongs to C++ run-time type information", "Compile with -fno-rtti."),
+    ("_Unwind_", "belongs to exception handling and unwinding", "Compile with -fno-exceptions."),
+    ("_Z", "is a C++ function that no source of the package defines",
+     "Add the source that defines it, or the define that switches its use off."),
+)
+# fmt: on
+
+
+def why_not(name: str) -> tuple[str, str, str] | None:
+    """Return rule id, reason and remedy for an import that is not allowed; None when it is."""
+    if name in IMPORTS or name in DATA:
+        return None
+    if name in WRONG:
+        return "VIS-502", f"{name} is not a portable import: {WRONG[name].why}", WRONG[name].instead
+    if name.startswith("__builtin_"):
+        remedy = "Check the spelling, or use the C function; clang 22 does not know this builtin."
+        return "VIS-505", f"{name} is a compiler builtin that the compiler did not know", remedy
+    for beginning, why, remedy in _WHY_CXX:
+        if name.startswith(beginning):
+            return "VIS-504", f"{name[:80]} {why}", remedy
+    if _FOREIGN_HEADERS.match(name):
+        remedy = "Build with `visget build` (its own headers come first) and without -D_FORTIFY_SOURCE."
+        return "VIS-502", f"{name} comes from the headers of one C library", remedy
+    if name.startswith(("__atomic_", "__sync_")):
+        return "VIS-502", f"{name} belongs to libatomic, which users do not have", WRONG["__atomic_load"].instead
+    remedy = "Add the source that defines it, use a function of the table, or switch the feature off by a define."
+    return "VIS-501", f"{name[:80]} is neither defined here nor in the table of imports", remedy
+
+
+def _refused(rule: str, scope: Scope) -> Iterator[Hit]:
+    for name in sorted(_imports(scope)):
+        refusal = why_not(name)
+        if refusal and refusal[0] == rule:
+            yield scope.at_use(name, refusal[1], remedy=refusal[2])
+
+
+def _imports(scope: Scope) -> set[str]:
+    return {function.name for function in scope.imported} | _data(scope)
+
+
+def _data(scope: Scope) -> set[str]:
+    return {
+        item.name
+        for item in scope.module.globals
+        if item.declared and item.name in scope.first_use and not item.name.startswith("llvm.")
+    }
+
+
+def imports_of(scope: Scope) -> tuple[str, ...]:
+    """Return, sorted, the symbols that the module needs from elsewhere (VIS built-ins and LLVM's own left out)."""
+    return tuple(sorted(_imports(scope)))
+
+
+def _unknown(scope: Scope) -> Iterator[Hit]:
+    return _refused("VIS-501", scope)
+
+
+def _wrong(scope: Scope) -> Iterator[Hit]:
+    return _refused("VIS-502", scope)
+
+
+def _cxx(scope: Scope) -> Iterator[Hit]:
+    return _refused("VIS-504", scope)
+
+
+def _builtin(scope: Scope) -> Iterator[Hit]:
+    return _refused("VIS-505", scope)
+
+
+def _signature(scope: Scope) -> Iterator[Hit]:
+    declared = {function.name: function for function in scope.imported if function.name in IMPORTS}
+    for name, function in declared.items():
+        expected = IMPORTS[name].signature
+        if function.signature != expected:
+            yield scope.at_use(name, f"{name} is declared as {function.signature}, but is {expected}")
+    for item in scope.module.globals:
+        if item.declared and item.name in DATA and item.type != DATA[item.name]:
+            yield scope.at_use(item.name, f"{item.name} is declared as {item.type}, but is {DATA[item.name]}")
+    for name in sorted(_data(scope) & set(IMPORTS)):
+        yield scope.at_use(name, f"{name} is a function, but is declared as data")
+    for name in sorted({function.name for function in scope.imported} & set(DATA)):
+        yield scope.at_use(name, f"{name} is data, but is declared as a function")
+    for call in scope.calls:
+        if call.callee in declared and not _called_as_declared(call, declared[call.callee]):
+            message = f"{call.callee} is called with other types than its declaration {declared[call.callee].signature}"
+            yield Hit(message=message, function=call.function, ordinal=call.ordinal)
+
+
+def _called_as_declared(call: Call, declared: Function) -> bool:
+    match = re.search(r"\b(?:call|invoke)\b(.*?)@(?:\"\d+\"|[-\w.$]+)(?=\()", call.text, re.S)
+    if match is None:
+        return True
+    if match[1].rstrip().endswith(")"):
+        return match[1].rstrip().endswith(declared.signature)
+    end = closing(call.text, match.end())
+    arguments = [split_type(part)[0] for part in split_list(call.text[match.end() + 1 : end]) if part]
+    return arguments == [parameter.type for parameter in declared.parameters] and not declared.variadic
+
+
+def _quad(scope: Scope) -> Iterator[Hit]:
+    imported = {function.name for function in scope.imported}
+    for call in scope.calls:
+        if call.callee in imported and _QUAD.search(call.text):
+            message = f"a long double is passed to {call.callee}"
+            yield Hit(message=message, function=call.function, ordinal=call.ordinal)
+
+
+def _raw_va(scope: Scope) -> Iterator[Hit]:
+    for call in scope.calls:
+        if call.callee.startswith("llvm.va_"):
+            message = f"{call.callee} writes a va_list of the neutral machine"
+            yield Hit(message=message, function=call.function, ordinal=call.ordinal)
+    for function, ordinal, _ in scope.find(_VA_INSTRUCTION):
+        yield Hit(message="the instruction va_arg reads a va_list of one target", function=function, ordinal=ordinal)
+
+
+def _va_to_pointer(scope: Scope) -> Iterator[Hit]:
+    for function in scope.module.definitions():
+        lists = set(_VA_LOCAL.findall(function.body))
+        if not lists:
+            continue
+        lists.update(name for name, base in _VA_ADDRESS.findall(function.body) if base in lists)
+        for match in _INDIRECT.finditer(function.body):
+            arguments = re.findall(r"%(?:\"\d+\"|[-\w.$]+)", match[1])
+            if lists.intersection(arguments):
+                message = "a va_list is passed to a function pointer"
+                yield Hit(message=message, function=function, ordinal=function.ordinal(match.start()))
+
+
+def _built_ins(scope: Scope) -> Iterator[Hit]:
+    for function in scope.module.functions:
+        if function.declared and function.name.startswith("__vis_") and function.name in scope.first_use:
+            expected = BUILT_INS.get(function.name)
+            if expected is None:
+                yield scope.at_use(function.name, f"{function.name[:80]} is not a built-in of this version of VIS")
+            elif function.signature != expected:
+                message = f"{function.name} is declared as {function.signature}, but is {expected}"
+                yield scope.at_use(function.name, message)
+
+
+def _list(scope: Scope) -> Iterator[Hit]:
+    if scope.imports is None:
+        return
+    needed = _imports(scope)
+    for name in sorted(needed - scope.imports):
+        yield scope.at_use(name, f"the module needs {name[:80]}, which its manifest does not name among the imports")
+    for name in sorted(scope.imports - needed):
+        yield Hit(message=f"the manifest names the import {name[:80]}, which the module does not need")
+
+
+_NEUTRAL = "Build with `visget build`, whose headers and prefix give the neutral forms."
+
+RULES = (
+    Rule(
+        id="VIS-501",
+        title="imports come from the table",
+        severity="error",
+        check=_unknown,
+        reason="Only functions that mean the same in every C library can be taken from the user's.",
+        remedy="Add the source that defines it, use a function of the table, or switch the feature off by a define.",
+    ),
+    Rule(
+        id="VIS-502",
+        title="no imports that are known to be wrong",
+        severity="error",
+        check=_wrong,
+        reason="These names compile and link everywhere, and then give wrong answers on some target, or are missing.",
+        remedy="See the message of the finding: each name has its own.",
+    ),
+    Rule(
+        id="VIS-503",
+        title="imports have the signature of the table",
+        severity="error",
+        check=_signature,
+        reason="A wrong declaration puts arguments into wrong registers on some targets.",
+        remedy="Include the header of the function instead of declaring it by hand.",
+    ),
+    Rule(
+        id="VIS-504",
+        title="no C++ run-time library",
+        severity="error",
+        check=_cxx,
+        reason="C++ run-time libraries differ (libc++, libstdc++), and users of a C library need not have one.",
+        remedy="Compile with -fno-exceptions -fno-rtti -fno-threadsafe-statics, and define what is missing.",
+    ),
+    Rule(
+        id="VIS-505",
+        title="no unknown compiler builtins",
+        severity="error",
+        check=_builtin,
+        reason="A builtin that the compiler does not know becomes a call of a function that nobody has.",
+        remedy="Use the C function.",
+    ),
+    Rule(
+        id="VIS-506",
+        title="no long double in calls of imports",
+        severity="error",
+        check=_quad,
+        reason="printf(\"%Lf\") and the like read 80 bits on x86-64 where 128 were passed: the output is garbage.",
+        remedy="Convert to double and use %f.",
+    ),
+    Rule(
+        id="VIS-507",
+        title="va_list goes through the VIS built-ins",
+        severity="error",
+        check=_raw_va,
+        reason="A va_list has 8, 24 or 32 bytes; the neutral one would overrun the stack.",
+        remedy=_NEUTRAL,
+    ),
+    Rule(
+        id="VIS-508",
+        title="va_list through a function pointer",
+        severity="warning",
+        check=_va_to_pointer,
+        reason="Between functions of the package it works; a function of the user's program may expect another form "
+        "(on RISC-V a va_list is a pointer).",
+        remedy="Format with vsnprintf and pass the text, if the function can come from outside.",
+    ),
+    Rule(
+        id="VIS-509",
+        title="only the built-ins of this version",
+        severity="error",
+        check=_built_ins,
+        reason="Names that begin with __vis_ are provided by the installer; it knows those of the table.",
+        remedy="Do not declare such names by hand; a package that needs newer ones needs a newer profile.",
+    ),
+    Rule(
+        id="VIS-510",
+        title="the manifest names all imports",
+        severity="error",
+        check=_list,
+        reason="Users see in the manifest what a package takes from their system; it has to be true.",
+        remedy=_NEUTRAL,
+    ),
+)
