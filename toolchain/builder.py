@@ -17,11 +17,10 @@ from visget.errors import BuildError, RefusedError
 from visget.format.container import write_container
 from visget.format.findings import Finding, errors, in_order
 from visget.format.headers import encode_headers
-from visget.format.irtext import Module, scan
 from visget.format.manifest import EPOCH, FpContract, Manifest, Provenance
 from visget.format.package import Package, check_contents, open_package
 from visget.format.plaintext import clean_line
-from visget.format.verifier import check_module
+from visget.format.verifier import ModuleFacts, check_module, module_facts
 from visget.progress import SILENT, Progress
 from visget.toolchain.clang import CompileOptions, Frontend, find_frontend, recorded_flags
 from visget.toolchain.exported import Exported, choose_exports
@@ -104,13 +103,14 @@ def build_package(
         )
     built = finish(merged, exports=exported.symbols, cleanup=project.build.cleanup)
     progress.step("checking", "the VIS rules")
-    module = scan(built.text)
-    imports = _imports(module)
+    facts = module_facts(built.text)
     findings = in_order(
         [
             *exported.findings,
             *_private_includes(headers, public, used),
-            *check_module(built.text, exports=exported.symbols, imports=imports, lines=built.lines),
+            *check_module(
+                built.text, exports=exported.symbols, imports=facts.imports, lines=built.lines, api=exported.api
+            ),
         ]
     )
     if wrong := errors(findings):
@@ -121,7 +121,7 @@ def build_package(
             hint="each finding names the place and the remedy",
             details={"findings": findings},
         )
-    manifest = _manifest(project, frontend, options, sources, tree, used, exported, module, imports)
+    manifest = _manifest(project, frontend, options, sources, tree, used, exported, facts)
     progress.step("packing", f"{project.package.name} {project.package.version}")
     package = open_package(write_container(manifest, _sections(project, built, exported, headers, texts)))
     check_contents(package)
@@ -195,13 +195,6 @@ def _texts(project: Project, root: Path) -> dict[str, bytes]:
     return sections
 
 
-def _imports(module: Module) -> tuple[str, ...]:
-    """Return what the module needs from outside, sorted: functions and data, but no built-ins of LLVM and VIS."""
-    declared = [function.name for function in module.functions if function.declared]
-    declared += [variable.name for variable in module.globals if variable.declared]
-    return tuple(sorted(name for name in declared if not name.startswith(("llvm.", "__vis_"))))
-
-
 def _private_includes(
     headers: Headers, public: dict[str, str], used: Iterable[tuple[str, Digest]]
 ) -> list[Finding]:
@@ -213,7 +206,7 @@ def _private_includes(
         return []
     return [
         Finding(
-            rule="API-012",
+            rule="API-006",
             severity="warning",
             file=next(iter(public.values())),
             message=f"the public headers include {shown}, which the package does not carry",
@@ -230,12 +223,10 @@ def _manifest(
     tree: SourceTree,
     used: Sequence[tuple[str, Digest]],
     exported: Exported,
-    module: Module,
-    imports: tuple[str, ...],
+    facts: ModuleFacts,
 ) -> Manifest:
     languages = sorted({options.is_cxx(source) for source in sources})
     flags = [flag for cxx in languages for flag in recorded_flags(options, cxx=cxx)]
-    constructors = {"llvm.global_ctors", "llvm.global_dtors"} & {variable.name for variable in module.globals}
     package = project.package
     return Manifest(
         name=package.name,
@@ -244,9 +235,9 @@ def _manifest(
         license=package.license,
         homepage=package.homepage,
         exports=exported.symbols,
-        imports=imports,
+        imports=facts.imports,
         fp_contract=_FP_CONTRACT[project.build.floating_point],
-        constructors=bool(constructors),
+        constructors=facts.constructors,
         cleanup=project.build.cleanup,
         provenance=Provenance(
             compiler=f"clang {frontend.version}",

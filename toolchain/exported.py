@@ -23,14 +23,10 @@ from visget.format.prototypes import (
     EnumRef,
     Float,
     Function,
-    FunctionType,
     Integer,
-    Opaque,
     Pointer,
     Void,
-    c_text,
 )
-from visget.toolchain.abi import Boundary
 from visget.toolchain.ctypescope import reachable
 from visget.toolchain.headers import Declared, Headers
 
@@ -142,63 +138,35 @@ def _types(function: Function) -> tuple[CType, ...]:
 
 
 class _Checker:
-    """The rules API-001 to API-011."""
+    """The rules API-001 to API-005; what a type may be passed as is VIS-4xx's (visget.format.rules_abi)."""
 
     def __init__(self, api: Api) -> None:
         self._records = {record.name: record for record in api.records}
         self._enums: Mapping[str, Enum] = {enum.name: enum for enum in api.enums}
-        self._boundary = Boundary(self._records, self._enums)
 
     def check(self, one: Declared, defined: IrFunction) -> Iterator[Finding]:
         """Yield what is wrong with the exported function `one`."""
         function = one.function
-        without = f'leave it out with [exports] exclude = ["{function.name}"]'
 
         def found(rule: str, message: str, remedy: str, severity: Severity = "error") -> Finding:
             return Finding(
                 rule=rule, severity=severity, function=function.name, file=one.file, line=function.line,
-                message=message, remedy=f"{remedy}, or {without}" if remedy else without,
+                message=message, remedy=f'{remedy}, or leave it out with [exports] exclude = ["{function.name}"]',
             )  # fmt: skip
 
         if not one.prototyped and defined.parameters:
-            yield found("API-011", "it is declared without its parameters", "write the parameter types in the header")
+            yield found("API-001", "it is declared without its parameters", "write the parameter types in the header")
             return
-        if function.variadic:
-            yield found(
-                "API-001",
-                "a function with variable arguments (...) cannot be exported: each processor passes them differently",
-                "offer one with fixed parameters",
-            )
-        yield from self._special(one, found)
-        types = _types(function)
-        if not one.names & {"va_list", "vector"} and not _mentions(types, "long double"):
-            for problem in self._boundary.problems(function.result, types[1:]):
-                subject = "its" if problem.startswith("parameter") else "it"
-                yield found("API-002", f"{subject} {problem}", "use a pointer")
-        for callback in self._boundary.callbacks(types):
-            for problem in self._boundary.problems(callback.result, callback.parameters):
-                yield found("API-002", f"in its callback {c_text(Pointer(callback))}, {problem}", "use a pointer")
         if (mismatch := self._mismatch(function, defined)) is not None:
-            yield found("API-010", mismatch, "make the header and the definition agree")
-
-    def _special(self, one: Declared, found: _Found) -> Iterator[Finding]:
-        types = _types(one.function)
-        if _mentions(types, "long double"):
-            yield found("API-003", "long double is a different type on each processor", "use double")
-        if "vector" in one.names:
-            yield found("API-004", "vectors are passed differently on each processor", "use a pointer to the elements")
-        if "va_list" in one.names:
-            yield found("API-005", "va_list is a different type on each processor", "offer one with fixed parameters")
+            yield found("API-002", mismatch, "make the header and the definition agree")
         for name in sorted(one.names & _FAST):
-            yield found("API-006", f"{name} has 4 bytes in one C library and 8 in another", "use int32_t or int64_t")
+            yield found("API-003", f"{name} has 4 bytes in one C library and 8 in another", "use int32_t or int64_t")
+        foreign = one.names & _FOREIGN | reachable(_types(function), self._records) & _FOREIGN_RECORDS
+        for name in sorted(foreign):
+            yield found("API-004", f"{name} has a different layout in each C library", "use a type of your own")
         if "wchar_t" in one.names:
             message = "wchar_t is signed on some processors and unsigned on others"
-            yield found("API-007", message, "use int32_t or char32_t", "warning")
-        if any(isinstance(type_, Integer) and type_.size == 16 for type_ in types):
-            yield found("API-008", "Python cannot pass __int128", "use two 64-bit integers", "warning")
-        foreign = one.names & _FOREIGN | reachable(types, self._records) & _FOREIGN_RECORDS
-        for name in sorted(foreign):
-            yield found("API-009", f"{name} has a different layout in each C library", "use a type of your own")
+            yield found("API-005", message, "use int32_t or char32_t", "warning")
 
     def _mismatch(self, function: Function, defined: IrFunction) -> str | None:
         """Say how the definition differs from the declaration, where the two can be compared."""
@@ -232,14 +200,3 @@ class _Checker:
             case EnumRef(name) if name in self._enums:
                 return f"i{8 * self._enums[name].type.size}"
         return None
-
-
-def _mentions(types: Iterable[CType], word: str) -> bool:
-    """Tell whether a value of an opaque type with `word` in its name is passed, here or by a callback."""
-    for type_ in types:
-        match type_:
-            case Opaque(name) if word in name:
-                return True
-            case Pointer(FunctionType(result, parameters)) if _mentions((result, *parameters), word):
-                return True
-    return False

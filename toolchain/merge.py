@@ -7,18 +7,20 @@ removes what no processor needs (docs/spec/vis-1.md, section "Light clean-up").
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import llvmlite.binding as llvm
-from visget.format.lines import LineTable, extract_lines, strip_debug
 
 from visget.errors import BuildError
+from visget.format.lines import LineTable, extract_lines, strip_debug
 from visget.format.module import TRIPLE, ModuleRef, bitcode_of, link, parse_text, text_of
 from visget.toolchain.frontend import Unit
 from visget.toolchain.normalise import internal_text, neutral_text, strong_definitions
 
+_UNMARKED = re.compile(r"^(declare (?:noundef )?)i32 @(?!llvm\.)", re.MULTILINE)
 _NEUTRAL_FEATURES = "+m,+a,+f,+d,+c"
 
 
@@ -69,7 +71,8 @@ def finish(merged: str, *, exports: Iterable[str], cleanup: Literal["light", "no
     if cleanup == "light":
         _run(module, _LIGHT)
     _run(module, _SWEEP)
-    text = text_of(module)
+    # The clean-up turns fprintf into fputc and the like, and leaves out that an int arrives sign-extended.
+    text = _UNMARKED.sub(r"\1signext i32 @", text_of(module))
     lines = extract_lines(text)
     final = parse_text(strip_debug(text))
     return Built(text=text_of(final), bitcode=bitcode_of(final), lines=lines)
