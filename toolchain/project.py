@@ -28,6 +28,7 @@ FloatingPoint: TypeAlias = Literal["contract", "strict", "fast"]
 FloatCast: TypeAlias = Literal["saturate", "native"]
 Cleanup: TypeAlias = Literal["light", "none"]
 
+_TABLES = ("package", "source", "build", "exports", "vector", "bench")
 _SUMMARY_LIMIT = 200
 _STANDARDS = tuple(
     [f"{kind}{year}" for kind in ("c", "gnu") for year in ("89", "90", "99", "11", "17", "23", "2x", "2y")]
@@ -125,12 +126,10 @@ def read_project(path: Path) -> Project:
     if path.is_dir():
         path = path / PROJECT_FILE
     document = read_document(path)
-    if "package" not in document:
-        nested = [key for key in ("name", "version") if key in document]
-        document.require("package", "{ ... }") if not nested else document.fail(
-            nested[0], "stands outside of any table", "put the line [package] above it"
-        )
-    project = Project(
+    # First, or a misspelt table would be reported as a missing one.
+    document.only(_TABLES)
+    document.require("package", "{ ... }")
+    return Project(
         path=path,
         package=_package(document.table("package")),
         source=parse_source(document.table("source")) if "source" in document else None,
@@ -139,8 +138,6 @@ def read_project(path: Path) -> Project:
         vectors=_vectors(document, "vector"),
         benches=_vectors(document, "bench"),
     )
-    document.done()
-    return project
 
 
 def _package(table: Table) -> PackageInfo:

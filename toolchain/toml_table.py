@@ -185,12 +185,16 @@ class Table:
         """Raise `error`, met while parsing the value of `key`, with its place."""
         self.fail(key, error.message, error.hint)
 
+    def only(self, known: Collection[str]) -> None:
+        """Refuse every key but the `known` ones."""
+        for key, value in self._data.items():
+            if key not in known:
+                kind = "table" if isinstance(value, dict) or _is_tables(value) else "key"
+                self.fail(key, f"unknown {kind}", suggest(key, known))
+
     def done(self) -> None:
         """Refuse the keys that nobody has asked for."""
-        for key, value in self._data.items():
-            if key not in self._asked:
-                kind = "table" if isinstance(value, dict) or _is_tables(value) else "key"
-                self.fail(key, f"unknown {kind}", suggest(key, self._asked))
+        self.only(self._asked)
 
 
 def read_document(path: Path) -> Table:
