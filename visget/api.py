@@ -54,12 +54,13 @@ class InstallResult:
 
 
 def build(project: Path, *, output: Path | None = None, settings: Settings | None = None,
-          progress: Progress = SILENT) -> tuple[BuildResult, Path]:  # fmt: skip
+          progress: Progress = SILENT, colour: bool = False) -> tuple[BuildResult, Path]:  # fmt: skip
     """Build the project whose visget.toml is at `project` and write ``NAME-VERSION.vis``.
 
     Args:
         project: a visget.toml, or the directory that holds it.
         output: the directory to write into; None means ``dist`` beside visget.toml.
+        colour: whether clang may use colours in its messages.
 
     Raises:
         UsageError: visget.toml is wrong. BuildError: clang refused a source. RefusedError: a VIS rule is broken.
@@ -71,8 +72,8 @@ def build(project: Path, *, output: Path | None = None, settings: Settings | Non
     settings = settings or read_settings()
     path = project / "visget.toml" if project.is_dir() else project
     result = build_package(
-        read_project(path), root=path.parent, cc=settings.cc, jobs=settings.jobs, cache=settings.cache,
-        network=network_of(settings), progress=progress,
+        read_project(path), cc=settings.cc, jobs=settings.jobs, cache=settings.cache,
+        network=network_of(settings), progress=progress, colour=colour,
     )  # fmt: skip
     manifest = result.package.manifest
     directory = output or path.parent / "dist"

@@ -57,10 +57,12 @@ def build(ui: Ui, settings: Settings, *, project: Path, output: Path | None, cc:
 
         chosen = choose(project, settings=settings, progress=ui)
         ui.note(chosen.as_text())
-    result, path = api.build(project, output=output, settings=settings, progress=ui)
+    result, path = api.build(project, output=output, settings=settings, progress=ui, colour=ui.colour)
     if result.warnings and ui.verbose:
         ui.note(result.warnings)
     ui.findings(result.findings)
+    for note in result.notes if ui.verbose else ():
+        ui.note(note)
     manifest = result.package.manifest
     ui.result(
         {

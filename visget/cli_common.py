@@ -75,6 +75,11 @@ class Ui:
         """Return `text` in a colour or weight when colours are on for stdout."""
         return click.style(text, **how) if self._colored(sys.stdout) else text
 
+    @property
+    def colour(self) -> bool:
+        """Whether messages on stderr may have colours."""
+        return self._colored(sys.stderr)
+
     def _colored(self, stream: Any) -> bool:
         if self.color != "auto":
             return self.color == "always"

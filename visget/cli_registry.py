@@ -55,11 +55,11 @@ registry.add_command(registry_list)
 @click.option("--registry", "where", metavar="NAME|DIR|URL", help="Where to look. [env: VISGET_REGISTRY]")
 def search(ui: Ui, settings: Settings, *, words: tuple[str, ...], where: str | None) -> None:
     """Find packages by name, by a word of the summary, or by the name of an exported function."""
-    from visget.registry.client import open_registry
+    from visget.obtain import reading
     from visget.registry.search import search as find
-    from visget.wiring import network_of
 
-    hits = find(open_registry(settings.location(where), network=network_of(settings)), words)
+    with reading(settings, where) as source:
+        hits = find(source, words)
     rows = [(hit.name, hit.version, hit.summary + (f"  [{hit.matched}]" if hit.matched else "")) for hit in hits]
     ui.result(
         {"packages": [hit.as_dict() for hit in hits]},

@@ -154,8 +154,7 @@ def _keys(settings: Settings) -> Iterator[Diagnosis]:
 
 
 def _registries(settings: Settings) -> Iterator[Diagnosis]:
-    from visget.registry.client import open_registry
-    from visget.wiring import network_of
+    from visget.obtain import reading
 
     if not settings.registries and settings.registry is None:
         yield Diagnosis(
@@ -163,7 +162,8 @@ def _registries(settings: Settings) -> Iterator[Diagnosis]:
             remedy="visget registry init DIR makes one; --registry names one for a single command",
         )  # fmt: skip
     for name, location in sorted(settings.registries.items()):
-        count = len(open_registry(location, network=network_of(settings)).names())
+        with reading(settings, name) as source:
+            count = len(source.names())
         yield Diagnosis(subject="registries", status="ok", text=f"{name}: {location} ({count} packages)")
 
 

@@ -18,6 +18,7 @@ from visget.wiring import network_of
 
 if TYPE_CHECKING:
     from visget.format.package import VerifiedPackage
+    from visget.registry.client import Registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,19 @@ class Obtained:
     """Ids of the keys that own the name."""
 
 
+def reading(settings: Settings, registry: str | None) -> Registry:
+    """Return the registry to read from: `registry`, else the configured one; close it, or use it in a with statement.
+
+    Raises:
+        UsageError: none is named or configured.
+    """
+    from visget.registry.client import open_registry
+
+    return open_registry(
+        settings.location(registry), network=network_of(settings), partial=settings.cache / "partial"
+    )
+
+
 def obtain(requirement: Requirement, *, registry: str | None = None, trust: str | None = None,
            settings: Settings, progress: Progress = SILENT, remember: bool = True) -> Obtained:  # fmt: skip
     """Choose a release, fetch it unless the store has it, and verify it.
@@ -50,38 +64,37 @@ def obtain(requirement: Requirement, *, registry: str | None = None, trust: str 
         NotFoundError, TrustError, FormatError, NetworkError, RegistryError: see their classes.
     """
     from visget.format.package import open_package, verify_package
-    from visget.registry.client import open_registry
+    from visget.registry.pins import PinStore
     from visget.registry.select import choose
-    from visget.registry.trust import PinStore, accepted_keys
+    from visget.registry.trust import accepted_keys
 
-    location = settings.location(registry)
     store = Store.open(settings.home)
-    source = open_registry(location, network=network_of(settings))
-    releases = source.releases(requirement.name)
-    release = choose(releases, requirement)
     pins = PinStore(store.root / "trust")
-    pinned = pins.get(source.identity, requirement.name)
-    decision = accepted_keys(requirement.name, releases.owners, pinned, required=trust)
-    title = f"{release.name} {release.version}"
-    progress.step("fetching", title)
-    data, envelope = store.package(release.vis), store.envelope(release.vis)
-    if data is None or envelope is None:
-        data, envelope = source.fetch(release, progress=progress)
-    progress.step("verifying", title)
-    package = open_package(data)
-    verified = verify_package(package, envelope, decision.keys)
-    if (package.manifest.name, package.manifest.version) != (release.name, release.version):
-        raise TrustError(
-            f"the registry offers {title}, but the package is {package.manifest.name} {package.manifest.version}",
-            where=location,
-        )
-    if remember:
-        store.put_package(data)
-        store.put_envelope(package.digest, envelope)
-        if decision.first_use:
-            pins.remember(source.identity, requirement.name, decision.keys)
+    with reading(settings, registry) as source:
+        releases = source.releases(requirement.name)
+        release = choose(releases, requirement)
+        pinned = pins.get(source.identity, requirement.name)
+        accepted = accepted_keys(requirement.name, releases.owners, pinned, required=trust)
+        title = f"{release.name} {release.version}"
+        data, envelope = store.package(release.vis), store.envelope(release.vis)
+        if data is None or envelope is None:
+            progress.step("fetching", title)
+            data, envelope = source.fetch(release, progress=progress)
+        progress.step("verifying", title)
+        package = open_package(data)
+        verified = verify_package(package, envelope, accepted.keys)
+        if (package.manifest.name, package.manifest.version) != (release.name, release.version):
+            raise TrustError(
+                f"the registry offers {title}, but the package is {package.manifest.name} {package.manifest.version}",
+                where=source.identity,
+            )
+        if remember:
+            store.put_package(data)
+            store.put_envelope(package.digest, envelope)
+            if accepted.new_pin is not None:
+                pins.remember(source.identity, requirement.name, accepted.new_pin)
     return Obtained(
-        verified=verified, first_use=decision.first_use, location=location,
+        verified=verified, first_use=accepted.first_use, location=source.identity,
         versions=tuple(str(item.version) for item in reversed(releases.versions)),
         owners=tuple(owner.id for owner in releases.owners),
     )  # fmt: skip
