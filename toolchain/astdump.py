@@ -19,6 +19,10 @@ Node = dict[str, Any]
 """A node of the tree. Locations in it have "file" and "line" filled in."""
 
 
+# Rows of asterisks and the like, by which comments are made to look like boxes.
+_BANNER = re.compile(r"^[-*=#~_+/|\s]+$\n?", re.MULTILINE)
+
+
 def parse_tree(text: str) -> list[Node]:
     """Return the top-level declarations in clang's JSON.
 
@@ -59,7 +63,8 @@ def children(node: Node, *kinds: str) -> Iterator[Node]:
 def comment(node: Node) -> str:
     """Return the comment that belongs to `node` as plain text: paragraphs, and one line for each command."""
     for found in children(node, "FullComment"):
-        return clean_text("\n\n".join(filter(None, (_block(block) for block in found.get("inner", ()))))).strip()
+        blocks = [_BANNER.sub("", _block(block)).strip() for block in found.get("inner", ())]
+        return clean_text("\n\n".join(filter(None, blocks)))
     return ""
 
 

@@ -15,11 +15,12 @@ from pathlib import Path
 from visget.errors import BuildError
 from visget.format.plaintext import clean_line
 from visget.format.prototypes import Api, Function, Parameter, Record
-from visget.toolchain.astdump import Node, children, comment, parse_layouts, parse_tree, place
+from visget.toolchain.astdump import Node, children, parse_layouts, parse_tree, place
 from visget.toolchain.clang import CompileOptions, Frontend
 from visget.toolchain.constants import evaluate_constants, evaluate_enums
 from visget.toolchain.ctypescope import HeaderScope, reachable
 from visget.toolchain.declarators import adjusted, declare, parse_type, split_function
+from visget.toolchain.docs import documentation
 from visget.toolchain.frontend import Compilers, clang_command, parse_dependencies
 
 
@@ -102,10 +103,14 @@ def read_headers(frontend: Frontend, options: CompileOptions, root: Path, header
     tree = parse_tree(reader.read("-fsyntax-only", "-Xclang", "-ast-dump=json", "-fparse-all-comments"))
     layouts = parse_layouts(reader.read("-fsyntax-only", "-Xclang", "-fdump-record-layouts-complete"))
     public = {path: name for name, path in headers.items()}
+    files = {name: (root / path).read_text(encoding="utf-8", errors="replace") for name, path in headers.items()}
     scope = HeaderScope(tree, layouts, public)
+    docs: dict[str, str] = {}
+    for name, path in headers.items():
+        docs |= documentation([node for node in tree if posixpath.normpath(place(node)[0]) == path], files[name])
     declared: dict[str, Declared] = {}
     for node, path in _public(tree, public, "FunctionDecl"):
-        found = _declared(node, scope, header=public[path], file=path)
+        found = _declared(node, scope, docs.get(str(node.get("id")), ""), header=public[path], file=path)
         if found is not None:
             declared[found.function.name] = _merged(declared.get(found.function.name), found)
     variables = [
@@ -116,7 +121,6 @@ def read_headers(frontend: Frontend, options: CompileOptions, root: Path, header
     records = scope.records()
     enums = evaluate_enums(reader, scope.enums())
     constants = evaluate_constants(reader, public, scope.loose_constants())
-    files = {name: (root / path).read_text(encoding="utf-8", errors="replace") for name, path in headers.items()}
     return Headers(
         declared=tuple(_with_record_names(one, records, scope) for one in declared.values()),
         variables=tuple(dict.fromkeys(variables)),
@@ -140,7 +144,7 @@ def _public(tree: Sequence[Node], public: Mapping[str, str], kind: str) -> Itera
                 yield node, path
 
 
-def _declared(node: Node, scope: HeaderScope, *, header: str, file: str) -> Declared | None:
+def _declared(node: Node, scope: HeaderScope, doc: str, *, header: str, file: str) -> Declared | None:
     """Return the function that `node` declares, or None where it is one that only the header itself defines."""
     defined = any(children(node, "CompoundStmt"))
     if defined or node.get("storageClass") == "static" or node.get("inline"):
@@ -161,7 +165,7 @@ def _declared(node: Node, scope: HeaderScope, *, header: str, file: str) -> Decl
     function = Function(
         name=symbol,
         prototype=clean_line(declare(result_c, f"{symbol}({', '.join(written) or 'void'})")),
-        doc=comment(node),
+        doc=doc,
         result_c=clean_line(result_c),
         result=result.type,
         parameters=tuple(parameters),
