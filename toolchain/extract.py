@@ -85,8 +85,10 @@ def extract(archive: Path, destination: Path, *, limits: ExtractLimits | None = 
     try:
         with translated("unpack an archive", destination):
             writer = _Writer(temporary, archive.name, limits)
-            for member in _members(archive, limits):
-                writer.add(member)
+            # Damage shows wherever a member is read, so the translation spans the whole loop.
+            with _damage_translated(archive.name):
+                for member in _members(archive, limits):
+                    writer.add(member)
             result = writer.finish()
             _top(temporary).replace(destination)
     finally:
@@ -206,34 +208,33 @@ class _Writer:
             raise FormatError(f"{name!r} has {written} bytes where the archive says {size}", where=self._archive)
 
 
-# What the standard library raises for damaged input; zstandard's error is added where it is imported.
-_DAMAGE: tuple[type[Exception], ...] = (
-    tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFError, gzip.BadGzipFile, NotImplementedError,
-)  # fmt: skip
+@contextlib.contextmanager
+def _damage_translated(name: str) -> Iterator[None]:
+    import zstandard
+
+    try:
+        yield
+    except (
+        tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError,
+        EOFError, NotImplementedError,
+    ) as error:  # fmt: skip
+        raise FormatError(f"the archive is damaged: {error}", where=name) from error
+    except OSError as error:
+        # bz2 reports damage as an OSError without a number; the others are the machine's.
+        if error.errno is not None:
+            raise
+        raise FormatError(f"the archive is damaged: {error}", where=name) from error
 
 
 def _members(archive: Path, limits: ExtractLimits) -> Iterator[_Member]:
     with archive.open("rb") as stream:
         magic = stream.read(262)
         stream.seek(0)
-        damage = _DAMAGE
-        if magic.startswith(b"\x28\xb5\x2f\xfd"):
-            import zstandard
-
-            damage = (*_DAMAGE, zstandard.ZstdError)
-        try:
-            if magic.startswith(b"PK\x03\x04"):
-                yield from _zip_members(stream)
-            else:
-                with _unpacked(stream, magic, archive.name) as plain:
-                    yield from _tar_members(_Capped(plain, limits.size, archive.name), archive.name)
-        except damage as error:
-            raise FormatError(f"the archive is damaged: {error}", where=archive.name) from error
-        except OSError as error:
-            # bz2 reports damage as an OSError without a number; the others are the machine's.
-            if error.errno is not None:
-                raise
-            raise FormatError(f"the archive is damaged: {error}", where=archive.name) from error
+        if magic.startswith(b"PK\x03\x04"):
+            yield from _zip_members(stream)
+        else:
+            with _unpacked(stream, magic, archive.name) as plain:
+                yield from _tar_members(_Capped(plain, limits.size, archive.name), archive.name)
 
 
 @contextlib.contextmanager
