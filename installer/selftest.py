@@ -29,7 +29,7 @@ source_filename = "vis"
 target datalayout = "{DATALAYOUT}"
 target triple = "{TRIPLE}"
 
-define i32 @visget_selftest_add(i32 signext %a, i32 signext %b) {{
+define signext i32 @visget_selftest_add(i32 signext %a, i32 signext %b) {{
   %sum = add i32 %a, %b
   ret i32 %sum
 }}

@@ -39,7 +39,7 @@ class InstallResult:
     version: str
     """The version that is now installed."""
     target: str
-    """Canonical text of the target that it was compiled for."""
+    """The target that it was compiled for, in short; the receipt has every feature."""
     entry: NativeEntry
     """The native artifact."""
     reused: bool
@@ -207,7 +207,7 @@ def _install_verified(verified: VerifiedPackage, store: Store, target: Target, *
         natives={machine_key(settings, target): entry.key}, source=source, select=select,
     )  # fmt: skip
     return InstallResult(
-        name=manifest.name, version=str(manifest.version), target=target.key(), entry=entry, reused=reused,
+        name=manifest.name, version=str(manifest.version), target=str(target), entry=entry, reused=reused,
         first_use=first_use, signers=tuple(verified.signers),
     )  # fmt: skip
 
