@@ -154,7 +154,9 @@ def is_close(got: float, want: float, rel: float, abs_: float) -> bool:
     """Tell whether `got` is the expected float: equal, both NaN, or within ``abs + rel * |want|``."""
     if math.isnan(want) or math.isnan(got):
         return math.isnan(want) and math.isnan(got)
-    return got == want or (math.isfinite(got) and abs(got - want) <= abs_ + rel * abs(want))
+    if math.isinf(want) or math.isinf(got):
+        return got == want
+    return abs(got - want) <= abs_ + rel * abs(want)
 
 
 def compare_result(expect: Expect, got: float | bytes | None) -> str | None:

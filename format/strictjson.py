@@ -160,16 +160,21 @@ class Reader:
 
     def fail(self, name: str | None, why: str) -> VisgetError:
         """Return the error that says `why` the value of `name` (or the object itself) is wrong."""
-        place = f"{self.path}.{name}" if name else self.path
+        place = self._below(name) if name else self.path
         return self._error(f"{place} {why}", where=place)
+
+    def _below(self, name: str) -> str:
+        # A path may end in words, such as "vector 'a', step 2:".
+        return f"{self.path}{' ' if self.path.endswith(':') else '.'}{name}"
 
     def any(self, name: str) -> Any:
         """Return the value of `name` as it is."""
-        self._seen.add(name)
         try:
-            return self._object[name]
+            value = self._object[name]
         except KeyError:
             raise self._error(f"{self.path} lacks the key {name!r}", where=self.path) from None
+        self._seen.add(name)
+        return value
 
     def _typed(self, name: str, kind: type[_T], word: str) -> _T:
         value = self.any(name)
@@ -244,7 +249,7 @@ class Reader:
 
     def object(self, name: str) -> Reader:
         """Return a reader for the object `name`."""
-        return Reader(self.any(name), f"{self.path}.{name}", self._error)
+        return Reader(self.any(name), self._below(name), self._error)
 
     def holding(self, name: str, value: Any) -> Reader:
         """Return a reader at this place for an object that has only `value`, under `name`."""
@@ -252,12 +257,12 @@ class Reader:
 
     def objects(self, name: str) -> Iterator[Reader]:
         """Return readers for the objects in the array `name`."""
+        place = self._below(name)
         for number, item in enumerate(self.array(name)):
-            yield Reader(item, f"{self.path}.{name}[{number}]", self._error)
+            yield Reader(item, f"{place}[{number}]", self._error)
 
     def done(self) -> None:
         """Refuse keys that nobody asked for."""
-        # Every name seen is there, or its absence was refused already.
         if len(self._seen) != len(self._object):
             unknown = sorted(self._object.keys() - self._seen)
             raise self._error(f"{self.path} has the unknown key {unknown[0][:80]!r}", where=self.path)

@@ -159,10 +159,10 @@ def _vectors(tables: Iterable[object], key: str, error: type[VisgetError]) -> tu
         if name in names:
             raise reader.fail("name", f"is {name!r} a second time")
         names.add(name)
-        reader.path = f"{key} {name!r}"
+        reader.path = f"{key} {name!r}:"
         scope = Scope(error)
         steps = tuple(
-            scope.step(Reader(item, f"{key} {name!r}, step {place}", error))
+            scope.step(Reader(item, f"{key} {name!r}, step {place}:", error))
             for place, item in enumerate(reader.array("steps"), 1)
         )
         if not steps:

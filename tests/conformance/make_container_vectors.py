@@ -16,7 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "support"))
 
-from packagekit import BITCODE, api, assemble, forge, frame, manifest, package_bytes, part  # noqa: E402
+from formatkit import BITCODE, api, assemble, forge, frame, manifest, package_bytes, part  # noqa: E402
 from packaging.version import Version  # noqa: E402
 
 from visget.digest import digest_bytes  # noqa: E402
@@ -106,7 +106,7 @@ def invalid() -> Iterator[tuple[str, bytes, str, str, str]]:
     yield "manifest-summary-escape", with_manifest(summary="\x1b[2J"), "FormatError", "open", "a terminal escape"
     yield "manifest-summary-bidi", with_manifest(summary="a\u202eb"), "FormatError", "open", "a bidi override"
     yield "manifest-epoch-string", with_manifest(epoch="22"), "FormatError", "open", "a string for an integer"
-    yield "manifest-integer-for-boolean", with_manifest(constructors=0), "FormatError", "open", "an integer for a boolean"
+    yield "manifest-integer-for-boolean", with_manifest(constructors=0), "FormatError", "open", "not a boolean"
     yield "manifest-exports-order", with_manifest(exports=["b", "a"]), "FormatError", "open", "exports not sorted"
     yield "manifest-exports-twice", with_manifest(exports=["a", "a"]), "FormatError", "open", "an export twice"
     yield "manifest-export-symbol", with_manifest(exports=["a.globl"]), "FormatError", "open", "not a C identifier"
