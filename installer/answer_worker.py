@@ -10,10 +10,11 @@ from __future__ import annotations
 import ctypes
 import statistics
 import time
+from pathlib import Path
 from typing import Any
 
 # Everything is imported before confine(), except LLVM, which only a library without a linker needs.
-from visget.errors import CompileError, UsageError
+from visget.errors import CompileError, UnsupportedError, UsageError
 from visget.format.prototypes import Api
 from visget.format.vectors import Step, Vector, VectorSet
 from visget.installer.calls import AnswerError, Caller, Resolve, times
@@ -21,6 +22,8 @@ from visget.installer.frames import Frame
 from visget.installer.serve import Announce, Reply, serve
 
 _FEWEST, _MOST = 5, 1000
+# LLVM's linker in memory skips the first without a word and ends the process at the second.
+_NEEDS_LINKER = {"constructors": (".init_array", ".fini_array"), "thread-local variables": (".tdata", ".tbss")}
 
 
 def main(parent: int) -> None:
@@ -108,10 +111,20 @@ def _load_object(path: str, api: Api) -> Resolve:
     """Link the object file in memory, as the runtime does where there is no linker."""
     import llvmlite.binding as llvm
 
+    image = Path(path).read_bytes()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    sections = {
+        (section.name() or b"").decode("ascii", "replace") for section in llvm.ObjectFileRef.from_data(image).sections()
+    }
+    for what, names in _NEEDS_LINKER.items():
+        if any(section.startswith(names) for section in sections):
+            raise UnsupportedError(
+                f"the library has {what}, which only work in a linked library",
+                hint="install a linker: Debian's lld or binutils, or visget's extra `author` (pip install ziglang)",
+            )
     builder = llvm.JITLibraryBuilder()
-    builder.add_object_file(path)
+    builder.add_object_img(image)
     builder.add_current_process()
     for function in api.functions:
         builder.export_symbol(function.name)

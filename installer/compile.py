@@ -128,9 +128,8 @@ class _TooSlowError(CompileError):
 
 def _ask(package: Package, head: dict[str, object], limits: Limits, progress: Progress) -> Frame:
     manifest = package.manifest
-    bitcode, lines = package.section("bitcode"), package.section("lines")
-    if bitcode is None:
-        raise FormatError(f"{_label(package)} holds no bitcode", where=_label(package))
+    # The worker parses all three: they come from the package, and the parent has no need to look at them.
+    sections = (package.bitcode(), package.section("lines") or b"", package.section("api") or b"")
     request = {
         **head,
         "exports": list(manifest.exports),
@@ -144,7 +143,7 @@ def _ask(package: Package, head: dict[str, object], limits: Limits, progress: Pr
             progress.step("compiling", _PHRASES[stage], _STAGES.index(stage), len(_STAGES))
 
     try:
-        reply = run_child(_WORKER, request, (bitcode, lines or b""), limits, on_stage)
+        reply = run_child(_WORKER, request, sections, limits, on_stage)
     except ChildError as error:
         raise _explain(package, error, limits) from error
     if reply.head["status"] != "ok":

@@ -16,6 +16,7 @@ from visget.errors import UsageError
 from visget.format.findings import Finding, errors
 from visget.format.lines import LineTable
 from visget.format.module import check_envelope, parse_bitcode, text_of
+from visget.format.prototypes import Api
 from visget.format.verifier import check_module
 from visget.installer.codegen import Machine, compiler_identity, generate
 from visget.installer.frames import Frame
@@ -30,11 +31,11 @@ def main(parent: int) -> None:
 def work(request: Frame, announce: Announce) -> Reply:
     """Carry out the request `op` "check" or "compile"."""
     head = request.head
-    bitcode, lines = request.parts
+    bitcode, lines, api = request.parts
     if head["op"] not in ("check", "compile"):
         raise UsageError(f"the compile worker cannot {head['op']!r}")
     started = time.perf_counter()
-    text, findings = _check(bitcode, lines, head, announce)
+    text, findings = _check(bitcode, lines, api, head, announce)
     seconds = {"check": time.perf_counter() - started}
     answer: dict[str, object] = {
         "findings": [finding.as_dict() for finding in findings],
@@ -47,11 +48,19 @@ def work(request: Frame, announce: Announce) -> Reply:
     return {**answer, "seconds": {**seconds, **made.seconds}}, (made.object,)
 
 
-def _check(bitcode: bytes, lines: bytes, head: dict[str, Any], announce: Announce) -> tuple[str, Sequence[Finding]]:
+def _check(
+    bitcode: bytes, lines: bytes, api: bytes, head: dict[str, Any], announce: Announce
+) -> tuple[str, Sequence[Finding]]:
     announce("parse")
     check_envelope(bitcode)
     text = text_of(parse_bitcode(bitcode))
     announce("check")
-    table = LineTable.parse(lines) if lines else None
-    found = check_module(text, exports=head["exports"], imports=head["imports"], lines=table, profile=head["profile"])
+    found = check_module(
+        text,
+        exports=head["exports"],
+        imports=head["imports"],
+        lines=LineTable.parse(lines) if lines else None,
+        api=Api.parse(api) if api else None,
+        profile=head["profile"],
+    )
     return text, found

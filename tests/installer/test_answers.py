@@ -9,7 +9,18 @@ import pytest
 from neutral import native_object, neutral_ir
 
 from visget.errors import CompileError
-from visget.format.prototypes import BASE_TYPES, Api, CType, Enum, EnumRef, Function, Integer, Opaque, Parameter, Pointer
+from visget.format.prototypes import (
+    BASE_TYPES,
+    Api,
+    CType,
+    Enum,
+    EnumRef,
+    Function,
+    Integer,
+    Opaque,
+    Parameter,
+    Pointer,
+)
 from visget.format.vectors import (
     AfterBytes,
     AfterValues,
@@ -107,7 +118,10 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("answers")
     (directory / "x.c").write_text(SOURCE)
     path = directory / "libx.so"
-    subprocess.run(["gcc", "-O1", "-fno-builtin", "-shared", "-fPIC", "-w", str(directory / "x.c"), "-o", str(path), "-lm"], check=True)
+    subprocess.run(
+        ["gcc", "-O1", "-fno-builtin", "-shared", "-fPIC", "-w", str(directory / "x.c"), "-o", str(path), "-lm"],
+        check=True,
+    )
     return path
 
 
@@ -127,7 +141,8 @@ GOOD = {
     "integers": [
         call("add", i(-5), i(3), returns=ExpectInt(value=-2)), call("low", i(255), returns=ExpectInt(value=0)),
         call("big", i(10**12), returns=ExpectInt(value=10**15)), call("is_odd", i(-3), returns=ExpectInt(value=1)),
-        call("choose", i(4), returns=ExpectInt(value=5)), call("count", i(2), i(7), FloatArg(text="1.5"), returns=ExpectInt(value=2)),
+        call("choose", i(4), returns=ExpectInt(value=5)),
+        call("count", i(2), i(7), FloatArg(text="1.5"), returns=ExpectInt(value=2)),
     ],
     "floats": [
         call("half", FloatArg(text="0.2"), returns=ExpectFloat(text="0.1")),
@@ -145,7 +160,8 @@ GOOD = {
         call("sum_bytes", BytesArg(data=b"\1\2\3"), i(3), returns=ExpectInt(value=6)),
         call("sum_bytes", BytesArg(data=b""), i(0), returns=ExpectInt(value=0)),
         call("sum_bytes", NullArg(), i(0), returns=ExpectInt(value=0)),
-        call("double_all", ArrayArg(type="f32", values=("1.5", "-2"), after=AfterValues(values=("3", "-4")), id="v"), i(2)),
+        call("double_all", ArrayArg(type="f32", values=("1.5", "-2"), after=AfterValues(values=("3", "-4")), id="v"),
+             i(2)),
         call("double_all", BufferArg(name="v"), i(2)), call("double_all", BufferArg(name="v"), i(1)),
         call("fill", OutArg(type="u8", length=5, after=AfterBytes(data=b"\xab\xab\xab")), i(3)),
         call("sum_bytes", ArrayArg(type="u8", values=Pattern(kind="ramp", count=300, seed=0)), i(300),
@@ -154,7 +170,8 @@ GOOD = {
     "pointers": [
         call("make", i(77), save="p", nonnull=True), call("value", VarArg(name="p"), returns=ExpectInt(value=77)),
         call("drop", VarArg(name="p")),
-        call("add", i(1), i(2), save="three"), call("add", VarArg(name="three"), VarArg(name="three"), returns=ExpectInt(value=6)),
+        call("add", i(1), i(2), save="three"),
+        call("add", VarArg(name="three"), VarArg(name="three"), returns=ExpectInt(value=6)),
     ],
     "standard output is not the reply": [call("talk", returns=ExpectInt(value=1))],
 }  # fmt: skip
@@ -234,7 +251,9 @@ def test_an_early_exit_is_no_answer(library: Path) -> None:
 
 
 def test_a_constructor_that_crashes_is_laid_at_the_loading(tmp_path: Path) -> None:
-    (tmp_path / "x.c").write_text("__attribute__((constructor)) void f(void) { __builtin_trap(); }\nint add(int a, int b) { return a + b; }")
+    (tmp_path / "x.c").write_text(
+        "__attribute__((constructor)) void f(void) { __builtin_trap(); }\nint add(int a, int b) { return a + b; }"
+    )
     subprocess.run(["gcc", "-shared", "-fPIC", str(tmp_path / "x.c"), "-o", str(tmp_path / "libx.so")], check=True)
     with pytest.raises(CompileError, match="while it was being loaded"):
         check_answers(tmp_path / "libx.so", API, vectors(call("add", i(1), i(1))))
@@ -248,13 +267,35 @@ def test_a_file_that_is_no_library(tmp_path: Path) -> None:
 
 def test_an_object_is_linked_in_memory(tmp_path: Path) -> None:
     """Where there is no linker, the object itself must give the answers."""
-    source = "#include <string.h>\nint add(int a, int b) { return a + b; }\nunsigned long length(const char *s) { return strlen(s); }\n"
+    source = (
+        "#include <string.h>\nint add(int a, int b) { return a + b; }\nunsigned long length(const char *s) { "
+        "return strlen(s); }\n"
+    )
     (tmp_path / "x.o").write_bytes(native_object(neutral_ir(source, tmp_path), "x86_64"))
     api = Api(functions=tuple(f for f in API.functions if f.name in ("add", "length")))
-    good = vectors(call("add", i(2), i(3), returns=ExpectInt(value=5)), call("length", TextArg(text="abc"), returns=ExpectInt(value=3)))
+    good = vectors(
+        call("add", i(2), i(3), returns=ExpectInt(value=5)),
+        call("length", TextArg(text="abc"), returns=ExpectInt(value=3)),
+    )
     assert check_answers(tmp_path / "x.o", api, good).steps == 2
     with pytest.raises(CompileError, match="returned 5, not 6"):
         check_answers(tmp_path / "x.o", api, vectors(call("add", i(2), i(3), returns=ExpectInt(value=6))))
+
+
+@pytest.mark.parametrize(
+    ("source", "what"),
+    [
+        ("#include <stdio.h>\n__attribute__((constructor)) static void f(void) { puts(\"x\"); }\nint add(int "
+            "a, int b) { return a + b; }", "constructors"),
+        ("static _Thread_local int n; int add(int a, int b) { return a + b + ++n; }", "thread-local"),
+    ],
+)  # fmt: skip
+def test_an_object_that_needs_a_linker_says_so(tmp_path: Path, source: str, what: str) -> None:
+    """LLVM's linker in memory would skip the constructors without a word."""
+    (tmp_path / "x.o").write_bytes(native_object(neutral_ir(source, tmp_path), "x86_64"))
+    api = Api(functions=tuple(f for f in API.functions if f.name == "add"))
+    with pytest.raises(CompileError, match=f"has {what}.*only work in a linked library"):
+        check_answers(tmp_path / "x.o", api, vectors(call("add", i(2), i(3))))
 
 
 def test_a_library_without_vectors_is_only_loaded(library: Path) -> None:
@@ -262,8 +303,16 @@ def test_a_library_without_vectors_is_only_loaded(library: Path) -> None:
 
 
 def test_bench_times_the_calls_alone(library: Path) -> None:
-    slow = Vector(name="slow", steps=(call("double_all", ArrayArg(type="f32", values=Pattern(kind="ramp", count=200_000, seed=1)), i(200_000)),))
-    quick = Vector(name="quick", steps=(call("make", i(3), save="p"), call("value", VarArg(name="p")), call("drop", VarArg(name="p"))))
+    slow = Vector(
+        name="slow",
+        steps=(
+            call("double_all", ArrayArg(type="f32", values=Pattern(kind="ramp", count=200_000, seed=1)), i(200_000)),
+        ),
+    )
+    quick = Vector(
+        name="quick",
+        steps=(call("make", i(3), save="p"), call("value", VarArg(name="p")), call("drop", VarArg(name="p"))),
+    )
     medians = time_bench(library, API, VectorSet(vectors=(slow, quick)), seconds_each=0.05)
     assert set(medians) == {"slow", "quick"}
     assert 0 < medians["quick"] < medians["slow"] < 1

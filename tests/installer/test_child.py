@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import struct
 import sys
 import time
@@ -41,7 +40,10 @@ def ask(**limits: float) -> Frame:
 
 
 def test_a_reply_with_bytes_and_stages(fake) -> None:
-    fake('sys.stdin.read(); send({"stage": "one"}); send({"stage": "two"}); send({"status": "ok", "n": 1}, [b"ab", b"c"])')
+    fake(
+        'sys.stdin.read(); send({"stage": "one"}); send({"stage": "two"}); send({"status": "ok", "n": 1}, '
+        '[b"ab", b"c"])'
+    )
     seen: list[str] = []
     reply = run_child("none", {}, (), Limits(), lambda frame: seen.append(frame.head["stage"]))
     assert (reply.head, reply.parts, seen) == ({"status": "ok", "n": 1}, (b"ab", b"c"), ["one", "two"])
@@ -61,7 +63,11 @@ def test_a_large_request_and_a_large_reply_do_not_block_each_other(fake) -> None
     ("script", "cause", "says"),
     [
         ('send({"stage": "opt"}); os.kill(os.getpid(), 11)', "signal", "SIGSEGV"),
-        ('send({"stage": "opt"}); sys.stderr.write("LLVM ERROR: no"); sys.stderr.flush(); os.abort()', "signal", "SIGABRT"),
+        (
+            'send({"stage": "opt"}); sys.stderr.write("LLVM ERROR: no"); sys.stderr.flush(); os.abort()',
+            "signal",
+            "SIGABRT",
+        ),
         ('send({"stage": "opt"}); os.write(2, b"LLVM ERROR: out of memory"); os.abort()', "memory", "memory"),
         ("os._exit(3)", "exit", "status 3"),
         ("", "garbage", "without an answer"),
@@ -140,7 +146,10 @@ def test_an_interrupt_ends_the_child(fake) -> None:
 
 
 def test_a_flood_is_cut_off(fake) -> None:
-    fake("block = bytes(1 << 16)\nsend({'stage': 'x'})\nos.write(1, struct.pack('<I', 100) + b'{\"status\":\"ok\"')\nwhile True: os.write(1, block)")
+    fake(
+        "block = bytes(1 << 16)\nsend({'stage': 'x'})\nos.write(1, struct.pack('<I', 100) + "
+        'b\'{"status":"ok"\')\nwhile True: os.write(1, block)'
+    )
     with pytest.raises(ChildError) as caught:
         ask(reply=1 << 20)
     assert caught.value.cause == "garbage"
@@ -173,5 +182,3 @@ def test_frames() -> None:
         decode(memoryview(struct.pack("<I", 3) + b"{,}"), 100)
     with pytest.raises(FrameError):
         decode(memoryview(struct.pack("<I", 2**31)), 2**32)
-
-

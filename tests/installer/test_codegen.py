@@ -233,12 +233,13 @@ __attribute__((noinline)) static double sum(const char *f, ...)
     va_end(ap); va_end(again);
     return a == b ? a : -1e9;
 }
-static S4 s4; static S8 s8; static S9 s9; static S16 s16; static D16 d16; static F12 f12; static S24 s24; static S40 s40;
-static S0 s0; static A16 a16; static int number;
+static S4 s4; static S8 s8; static S9 s9; static S16 s16; static D16 d16; static F12 f12;
+static S24 s24; static S40 s40; static S0 s0; static A16 a16; static int number;
 double run(int which, double seed)
 {
     volatile double v = seed;
-    s4.a = v; s8.a = v + 1; s9.a[0] = v + 2; s9.a[8] = v + 3; s16.a = v + 4; s16.b = v + 5; d16.a = v + 6; d16.b = v + 7;
+    s4.a = v; s8.a = v + 1; s9.a[0] = v + 2; s9.a[8] = v + 3; s16.a = v + 4; s16.b = v + 5; d16.a = v + 6;
+    d16.b = v + 7;
     f12.a = v; f12.b = v + 1; f12.c = v + 2; s24.a = v; s24.b = v + 3; s24.c = v + 5; s40.a[0] = v; s40.a[39] = v + 1;
     a16.a = v + 8; a16.b = v + 9; number = v + 10;
     long double ld = v + 0.5L; __int128 wide = ((__int128)(long)v) << 64; _Complex double c; _Complex float cf;
@@ -320,7 +321,8 @@ def test_constructors_destructors_and_thread_locals(arch: str, tmp_path: Path) -
 
 def test_constructors_run_when_a_library_is_loaded(tmp_path: Path) -> None:
     source = (
-        "#include <time.h>\nstatic long when; __attribute__((constructor)) static void start(void) { when = time(0); }\n"
+        "#include <time.h>\nstatic long when; __attribute__((constructor)) static void start(void) { when = "
+        "time(0); }\n"
         "long started(void) { return when; }\n"
     )
     native = tmp_path / "x.o"
@@ -332,7 +334,10 @@ def test_constructors_run_when_a_library_is_loaded(tmp_path: Path) -> None:
 
 def test_vectors_follow_the_processor(tmp_path: Path) -> None:
     """The same module uses wide registers exactly where the target has them."""
-    source = "void saxpy(long n, float a, const float *restrict x, float *restrict y)\n{ for (long i = 0; i < n; i++) y[i] += a * x[i]; }\n"
+    source = (
+        "void saxpy(long n, float a, const float *restrict x, float *restrict y)\n{ for (long i = 0; i < n; "
+        "i++) y[i] += a * x[i]; }\n"
+    )
     text = neutral_ir(source, tmp_path)
     sizes = {}
     for cpu in ("x86-64", "x86-64-v3", "x86-64-v4"):
@@ -347,7 +352,10 @@ def test_vectors_follow_the_processor(tmp_path: Path) -> None:
 
 def test_straight_line_code_is_vectorised_too(tmp_path: Path) -> None:
     """The SLP vectoriser is on; llvmlite's default is off."""
-    source = "void add(float *restrict a, const float *restrict b)\n{ a[0] += b[0]; a[1] += b[1]; a[2] += b[2]; a[3] += b[3]; }\n"
+    source = (
+        "void add(float *restrict a, const float *restrict b)\n{ a[0] += b[0]; a[1] += b[1]; a[2] += b[2]; "
+        "a[3] += b[3]; }\n"
+    )
     native = tmp_path / "x.o"
     native.write_bytes(native_object(neutral_ir(source, tmp_path), "x86_64"))
     listing = subprocess.run(["objdump", "-d", str(native)], capture_output=True, text=True, check=True).stdout
@@ -355,7 +363,11 @@ def test_straight_line_code_is_vectorised_too(tmp_path: Path) -> None:
 
 
 def test_only_exports_stay_visible(tmp_path: Path) -> None:
-    text = neutral_ir("int helper(int x) { return x * 3; }\nint shared_data = 4;\nint kept(int x) { return helper(x) + shared_data; }\n", tmp_path)
+    text = neutral_ir(
+        "int helper(int x) { return x * 3; }\nint shared_data = 4;\nint kept(int x) { return helper(x) + "
+        "shared_data; }\n",
+        tmp_path,
+    )
     machine = Machine(triple="x86_64-unknown-linux-gnu", cpu="x86-64", features="")
     native = tmp_path / "x.o"
     native.write_bytes(generate(text, machine, exports=["kept"], announce=lambda stage: None).object)

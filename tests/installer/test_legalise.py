@@ -95,7 +95,10 @@ def test_libc_gets_the_pointer_inside_a_va_list_on_riscv64() -> None:
 
 
 def test_a_package_that_defines_such_a_function_keeps_its_own() -> None:
-    own = "define i32 @vprintf(ptr %f, ptr %ap) {\n  ret i32 0\n}\ndefine i32 @g() {\n  %r = call i32 @vprintf(ptr null, ptr null)\n  ret i32 %r\n}\n"
+    own = (
+        "define i32 @vprintf(ptr %f, ptr %ap) {\n  ret i32 0\n}\ndefine i32 @g() {\n  %r = call i32 "
+        "@vprintf(ptr null, ptr null)\n  ret i32 %r\n}\n"
+    )
     assert legalise(own, "riscv64").text == own
 
 
@@ -144,7 +147,7 @@ define internal void @late() {
 define internal void @end() {
   ret void
 }
-"""
+"""  # noqa: E501
 
 
 def test_constructors_become_entries_of_the_init_array() -> None:
@@ -171,7 +174,10 @@ def test_an_empty_list_of_constructors_vanishes() -> None:
 
 
 def test_a_list_of_unknown_form_is_refused() -> None:
-    odd = "@llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 1, ptr null, ptr null }]\n"
+    odd = (
+        "@llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 1, ptr null, "
+        "ptr null }]\n"
+    )
     with pytest.raises(CompileError, match="constructors"):
         place_constructors(odd)
 
@@ -179,9 +185,11 @@ def test_a_list_of_unknown_form_is_refused() -> None:
 def test_clang_and_the_rules_agree(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The forms above are what clang really writes."""
     source = (
-        "#include <stdarg.h>\n#include <stdio.h>\n__attribute__((constructor(150))) static void a(void) { puts(\"a\"); }\n"
+        "#include <stdarg.h>\n#include <stdio.h>\n__attribute__((constructor(150))) static void a(void) { "
+            "puts(\"a\"); }\n"
         "__attribute__((destructor)) static void b(void) { puts(\"b\"); }\n"
-        "int f(const char *t, ...) { va_list ap; va_start(ap, t); int r = vprintf(t, ap) + va_arg(ap, int); va_end(ap); return r; }\n"
+        "int f(const char *t, ...) { va_list ap; va_start(ap, t); int r = vprintf(t, ap) + va_arg(ap, int); "
+            "va_end(ap); return r; }\n"
         "signed char g(signed char x) { return x; }\n"
     )  # fmt: skip
     text = text_of(parse_text(neutral_ir(source, tmp_path_factory.mktemp("clang"))))

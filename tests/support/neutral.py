@@ -65,11 +65,15 @@ def _neutralise(text: str) -> str:
 def exports_of(text: str) -> list[str]:
     """Return what the module defines for others."""
     functions = re.findall(r"^define (?!internal|linkonce|private)[^\n]*?@([\w.]+)\(", text, re.M)
-    data = re.findall(r"^@([\w.]+) = (?!internal|private|appending|external|linkonce)[^\n]*(?:global|constant) ", text, re.M)
+    data = re.findall(
+        r"^@([\w.]+) = (?!internal|private|appending|external|linkonce)[^\n]*(?:global|constant) ", text, re.M
+    )
     return [*functions, *data]
 
 
-def native_object(text: str, arch: str, *, cpu: str | None = None, features: str | None = None, level: int = 3) -> bytes:
+def native_object(
+    text: str, arch: str, *, cpu: str | None = None, features: str | None = None, level: int = 3
+) -> bytes:
     """Compile neutral IR for `arch` in this process."""
     from visget.installer.codegen import Machine, generate
 
