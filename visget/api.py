@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from visget.cache.entry import NativeEntry
 from visget.cache.environment import Environment, Installed
-from visget.cache.store import NativeEntry, Store
+from visget.cache.store import Store
 from visget.config import Settings, read_settings
 from visget.errors import CacheError, NotFoundError, RefusedError
 from visget.names import Requirement, parse_name, parse_version
@@ -40,6 +41,8 @@ class InstallResult:
     """The version that is now installed."""
     target: str
     """The target that it was compiled for, in short; the receipt has every feature."""
+    foreign: bool
+    """Whether that is another target than the one that `load` uses."""
     entry: NativeEntry
     """The native artifact."""
     reused: bool
@@ -207,7 +210,8 @@ def _install_verified(verified: VerifiedPackage, store: Store, target: Target, *
         natives={machine_key(settings, target): entry.key}, source=source, select=select,
     )  # fmt: skip
     return InstallResult(
-        name=manifest.name, version=str(manifest.version), target=str(target), entry=entry, reused=reused,
+        name=manifest.name, version=str(manifest.version), target=str(target),
+        foreign=machine_key(settings, target) != machine_key(settings, None), entry=entry, reused=reused,
         first_use=first_use, signers=tuple(verified.signers),
     )  # fmt: skip
 

@@ -12,6 +12,7 @@ import sys
 
 import click
 
+from visget.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
 from visget.version import __version__
 
 # name: (module, attribute, one line of help). The help is written twice, here and in the command, so that the
@@ -92,9 +93,29 @@ def visget(ctx: click.Context) -> None:
 def main() -> None:
     """Run the command line."""
     try:
-        visget(prog_name="visget")
+        code = visget(prog_name="visget", standalone_mode=False)
+    except click.exceptions.Exit as done:
+        code = done.exit_code
+    except click.ClickException as error:
+        code = _usage_error(error)
+    except (click.Abort, KeyboardInterrupt):
+        code = EXIT_INTERRUPTED
     except BrokenPipeError:
-        sys.exit(1)
+        code = EXIT_FAILED
+    sys.exit(code)
+
+
+def _usage_error(error: click.ClickException) -> int:
+    """Report what click could not parse, as JSON where JSON was asked for, and return the exit code."""
+    if "--json" in sys.argv:
+        import json
+
+        message = error.format_message()
+        report: dict[str, object] = {"error": "UsageError", "message": message, "where": None, "hint": None}
+        click.echo(json.dumps({**report, "details": {}, "exit_code": EXIT_USAGE}, indent=2, sort_keys=True))
+    else:
+        error.show()
+    return EXIT_USAGE
 
 
 if __name__ == "__main__":

@@ -6,10 +6,11 @@ Invariant: each command is one function that reads its options, calls visget.api
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
-from visget.cli_common import Ui, command
+from visget.cli_common import Ui, command, counted
 from visget.config import Settings, with_options
 from visget.errors import EXIT_REFUSED, UsageError
 
@@ -22,7 +23,7 @@ from visget.errors import EXIT_REFUSED, UsageError
 @click.argument("name")
 @click.option("--lib", "language", type=click.Choice(["c", "c++"]), default="c", show_default=True, help="Language.")
 @click.option("--directory", type=click.Path(path_type=Path), help="Where to write; default: NAME.")
-def init(ui: Ui, *, name: str, language: str, directory: Path | None) -> None:
+def init(ui: Ui, *, name: str, language: Literal["c", "c++"], directory: Path | None) -> None:
     """Write a commented visget.toml and a small example that builds at once."""
     from visget.names import parse_name
     from visget.toolchain.template import init_project
@@ -56,7 +57,8 @@ def build(ui: Ui, settings: Settings, *, project: Path, output: Path | None, cc:
         from visget.tune import choose_cleanup as choose
 
         chosen = choose(project, settings=settings, progress=ui)
-        ui.note(chosen.as_text())
+        for line in chosen.as_text().splitlines():
+            ui.note(line)
     result, path = api.build(project, output=output, settings=settings, progress=ui, colour=ui.colour)
     if result.warnings and ui.verbose:
         ui.note(result.warnings)
@@ -71,7 +73,7 @@ def build(ui: Ui, settings: Settings, *, project: Path, output: Path | None, cc:
             "imports": list(manifest.imports), "findings": [finding.as_dict() for finding in result.findings],
             "cleanup": chosen.as_dict() if chosen else manifest.cleanup,
         },
-        f"{path}  {len(result.data):,} bytes  {len(manifest.exports)} functions  "
+        f"{path}  {len(result.data):,} bytes  {counted(len(manifest.exports), 'function')}  "
         f"sha256 {result.package.digest[:16]}...",
     )  # fmt: skip
 
@@ -90,7 +92,8 @@ def check(ui: Ui, settings: Settings, *, file: Path) -> int:
         {"package": package.manifest.name, "version": str(package.manifest.version), "digest": package.digest,
          "profile": package.manifest.profile, "errors": errors,
          "findings": [finding.as_dict() for finding in findings]},
-        f"{name}: {errors} error(s), {len(findings) - errors} warning(s) against {package.manifest.profile}",
+        f"{name}: {counted(errors, 'error')}, {counted(len(findings) - errors, 'warning')} against "
+        f"{package.manifest.profile}",
     )  # fmt: skip
     return EXIT_REFUSED if errors else 0
 

@@ -32,6 +32,15 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _UNPRINTABLE = frozenset(["Cc", "Cf", "Cs", "Co"])
 
 
+# Off a terminal, long work says this often that it is still alive.
+_LINE_SECONDS = 10.0
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `number` with its noun, in the plural where it is one."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def printable(text: str) -> str:
     """Return `text` with control and bidirectional characters written as escapes; newlines become spaces."""
     return "".join(
@@ -151,10 +160,11 @@ class Ui:
             return
         last, when = self._last
         now = time.monotonic()
-        if phase != last or now - when > 10.0 or self.verbose:
+        what = f"{phase} {detail}" if self.verbose else phase
+        if what != last or now - when > _LINE_SECONDS:
             count = f" {done}/{total}" if total and total > 1 and done else ""
             click.echo(f"{phase}{count}{' ' + detail if detail else ''}", err=True)
-            self._last = (phase, now)
+            self._last = (what, now)
 
     def _open_bar(self) -> RichProgress:
         if self._bar is None:

@@ -38,10 +38,8 @@ def completions(ui: Ui, *, shell: str) -> None:
     """Print the script that makes SHELL complete visget's commands and options."""
     from click.shell_completion import get_completion_class
 
-    from visget.cli import visget
-
     kind = get_completion_class(shell)
     if kind is None:
         raise click.UsageError(f"no completion for {shell}")
-    text = kind(visget, {}, "visget", "_VISGET_COMPLETE").source()
+    text = kind(click.get_current_context().find_root().command, {}, "visget", "_VISGET_COMPLETE").source()
     ui.result({"shell": shell, "script": text}, text)

@@ -52,7 +52,8 @@ def install(ui: Ui, settings: Settings, *, requirements: tuple[str, ...], regist
 
 def _as_dict(result: InstallResult) -> dict[str, object]:
     return {
-        "name": result.name, "version": result.version, "target": result.target, "directory": str(result.entry.path),
+        "name": result.name, "version": result.version, "target": result.target, "foreign": result.foreign,
+        "directory": str(result.entry.path),
         "reused": result.reused, "first_use": result.first_use, "signers": list(result.signers),
     }  # fmt: skip
 
@@ -61,11 +62,13 @@ def _as_text(ui: Ui, result: InstallResult) -> str:
     head = f"{result.name} {result.version}"
     how = "already compiled" if result.reused else "compiled"
     lines = [ui.style(f"installed {head}", bold=True) + f" ({how} for {result.target})", f"  {result.entry.path}"]
-    if not ui.quiet:
-        lines += [
-            f"  Python:  lib = visget.load({result.name!r})",
-            f"  C:       cc main.c $(visget pkg-config --cflags --libs {result.name})",
-        ]
+    if ui.quiet:
+        return lines[0]
+    if result.foreign:
+        lines.append(f"  C:       visget pkg-config --cflags --libs {result.name} --target {result.target}")
+    else:
+        lines.append(f"  Python:  lib = visget.load({result.name!r})")
+        lines.append(f"  C:       cc main.c $(visget pkg-config --cflags --libs {result.name})")
     return "\n".join(lines)
 
 
@@ -170,16 +173,16 @@ def pkg_config(ui: Ui, settings: Settings, *, names: tuple[str, ...], cflags: bo
 @click.option("--list", "list_all", is_flag=True, help="List the targets that packages can be compiled for.")
 def target(ui: Ui, settings: Settings, *, text: str | None, list_all: bool) -> None:
     """Show what this machine is, and which processor features packages are compiled for."""
-    from visget import api
     from visget.installer.detect import detect_host
     from visget.installer.target import known_targets
+    from visget.wiring import target_of
 
     if list_all:
         known = known_targets()
         ui.result({"targets": list(known)}, "\n".join(known))
         return
     host = detect_host()
-    wanted = api.target_of(settings, text)
+    wanted = target_of(settings, text)
     ui.result(
         {"target": wanted.as_dict(), "host": host.as_dict(), "is_host": wanted == host.target},
         lambda: "\n".join(host.as_lines(wanted)),

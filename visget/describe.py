@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from visget.format.package import Package
 
 
+_ROUNDING = {
+    "off": "strict: the same bits on every machine",
+    "on": "contract: a product and a sum may be fused where the machine can",
+    "fast": "fast: sums may be reordered",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
     """A package, described."""
@@ -65,12 +72,12 @@ class Description:
             ("owners", ", ".join(self.owners) or "-"),
             ("signed by", ", ".join(self.signers) or "(not checked)"),
             ("profile", f"{manifest.profile}, bitcode of LLVM {manifest.epoch}"),
-            ("floating point", manifest.fp_contract),
-            ("exports", f"{len(manifest.exports)} functions: {_some(manifest.exports)}"),
+            ("rounding", _ROUNDING[manifest.fp_contract]),
+            ("exports", f"{len(manifest.exports)}: {_some(manifest.exports)}"),
             ("imports", _some(manifest.imports) or "nothing"),
             ("dependencies", ", ".join(manifest.dependencies) or "none"),
             ("headers", ", ".join(self.package.headers()) or "none"),
-            ("answer check", f"{len(vectors.vectors)} test vectors" if vectors else "no test vectors"),
+            ("answer check", f"test vectors: {len(vectors.vectors)}" if vectors else "no test vectors"),
             ("built from", made.source or "local sources"),
             ("built by", made.compiler),
             ("size", f"{len(self.package.data):,} bytes"),

@@ -117,7 +117,8 @@ def _target(settings: Settings) -> Iterator[Diagnosis]:
         names = ", ".join(facts.masked[:6])
         yield Diagnosis(
             subject="target", status="warning",
-            text=f"a processor called {facts.target.cpu} normally has {names}; this {'virtual ' if facts.virtual else ''}machine does not",
+            text=f"a processor called {facts.target.cpu} normally has {names}; this "
+            f"{'virtual ' if facts.virtual else ''}machine does not",
             remedy="nothing to do: packages use what is there. In a virtual machine, pass the host's features through",
         )  # fmt: skip
     yield Diagnosis(subject="target", status="ok", text=f"{facts.label} ({facts.model}), {facts.cores} cores")
