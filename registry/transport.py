@@ -15,7 +15,7 @@ from typing import Protocol
 from visget.cache.content import DamagedError, read_file
 from visget.digest import Digest, digest_bytes
 from visget.download import Downloader, HttpError, Patience
-from visget.errors import RegistryError, TrustError, UsageError
+from visget.errors import CacheError, RegistryError, TrustError, UsageError
 from visget.files import locked, translated
 from visget.network import NetworkOptions, shown_url
 from visget.progress import Progress
@@ -62,10 +62,14 @@ class DirectoryTransport:
 
     def read(self, path: str, *, limit: int, what: str) -> bytes | None:
         """Return a document, or None when there is none."""
+        file = self.root / path
         try:
-            return read_file(self.root / path, limit)
-        except (DamagedError, OSError) as error:
-            raise RegistryError(f"cannot read {what}: {error}", where=self.shown(path)) from error
+            with translated(f"read {what}", file):
+                return read_file(file, limit)
+        except DamagedError as error:
+            raise RegistryError(f"cannot read {what}: {error}", where=str(file)) from error
+        except CacheError as error:
+            raise RegistryError(error.message, where=str(file), hint="ask its owner for permission to read") from error
 
     def fetch(self, path: str, *, size: int, digest: Digest, what: str, progress: Progress) -> bytes:
         """Return the file `path`, which must have exactly this size and digest."""

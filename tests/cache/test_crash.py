@@ -10,18 +10,22 @@ from visget.cache.environment import Environment
 from visget.cache.store import Store
 from visget.digest import digest_bytes
 
-CODE = """
-from storekit import KEY, build
-from visget.cache.environment import Environment
-from visget.cache.store import Store
 
-def native(root): Store.open(root).build_native(KEY, build)
+def native(root):
+    Store.open(root).build_native(KEY, build)
+
+
 def package(root):
     store = Store.open(root)
     store.put_envelope(store.put_package(b"package"), b"envelope")
-def record(root): Environment(Store.open(root)).record("x", "2", package="0" * 64, natives={"m": KEY})
-def collect(root): Store.open(root).gc(max_age=0)
-"""
+
+
+def record(root):
+    Environment(Store.open(root)).record("x", "2", package="0" * 64, natives={"m": KEY})
+
+
+def collect(root):
+    Store.open(root).gc(max_age=0)
 
 
 def every_point(tmp_path, action, prepare):
@@ -29,7 +33,7 @@ def every_point(tmp_path, action, prepare):
     for countdown in itertools.count(1):
         root = tmp_path / str(countdown)
         prepare(Store.open(root))
-        done = survives(root, action, countdown, CODE)
+        done = survives(lambda root=root: action(root), countdown)
         yield Store.open(root), done
         if done:
             assert countdown > 10, "hardly any point was tried"
@@ -43,7 +47,7 @@ def test_kill_while_building(tmp_path, damaged):
             entry = store.build_native(KEY, build)
             (entry.path / "extra").write_text("")
 
-    for store, done in every_point(tmp_path, "native", prepare):
+    for store, done in every_point(tmp_path, native, prepare):
         entry = store.native(KEY)
         assert entry is not None or not done
         assert store.build_native(KEY, build) == store.native(KEY)
@@ -54,7 +58,7 @@ def test_kill_while_building(tmp_path, damaged):
 
 def test_kill_while_storing_a_package(tmp_path):
     digest = digest_bytes(b"package")
-    for store, done in every_point(tmp_path, "package", lambda store: None):
+    for store, done in every_point(tmp_path, package, lambda store: None):
         assert store.package(digest) == b"package" or (store.package(digest) is None and not done)
         assert store.envelope(digest) == b"envelope" or (store.envelope(digest) is None and not done)
         store.put_envelope(store.put_package(b"package"), b"envelope")
@@ -66,7 +70,7 @@ def test_kill_while_recording(tmp_path):
     def prepare(store):
         Environment(store).record("x", "1", package="0" * 64)
 
-    for store, done in every_point(tmp_path, "record", prepare):
+    for store, done in every_point(tmp_path, record, prepare):
         versions = [item.version for item in Environment(store).installed()]
         assert versions == ["1", "2"] or (versions == ["1"] and not done)
         Environment(store).record("x", "3", package="0" * 64)
@@ -83,7 +87,7 @@ def test_kill_while_collecting(tmp_path):
             store.build_native(digest_bytes(name), build)
             store.put_package(name)
 
-    for store, done in every_point(tmp_path, "collect", prepare):
+    for store, done in every_point(tmp_path, collect, prepare):
         assert len(list(store.natives())) == len(store.native_keys())
         assert store.check().damaged == ()
         store.gc(max_age=0)

@@ -1,14 +1,14 @@
-"""Run one action in a process of its own that is killed (SIGKILL) at its Nth call into the operating system.
+"""Run an action in a child process that is killed (SIGKILL) at its Nth call into the operating system.
 
-``python crash.py ROOT ACTION N`` kills itself instead of making the Nth of the calls below; a write is cut in half
-first. Without a kill it exits 0. The tests count N up until an action survives, so that every point is tried.
+The child is forked and counts the calls below; instead of making the Nth it kills itself, and of a write it makes
+the first half. The tests count N up until the action survives, so that every point is tried.
 """
 
 import os
 import signal
-import subprocess
 import sys
-from pathlib import Path
+import traceback
+from collections.abc import Callable
 
 CALLS = ("rename", "replace", "fsync", "write", "mkdir", "unlink", "fchmod", "utime", "rmdir", "link")
 
@@ -16,7 +16,7 @@ CALLS = ("rename", "replace", "fsync", "write", "mkdir", "unlink", "fchmod", "ut
 def arm(countdown: int) -> None:
     left = [countdown]
 
-    def wrap(name):
+    def wrap(name: str) -> None:
         original = getattr(os, name)
 
         def wrapped(*args, **kwargs):
@@ -33,25 +33,22 @@ def arm(countdown: int) -> None:
         wrap(name)
 
 
-def survives(root: Path, action: str, countdown: int, code: str) -> bool:
-    """Run `code` (which defines a function `action(root)`) in a process that dies at its `countdown`-th call."""
-    done = subprocess.run(
-        [sys.executable, __file__, str(root), action, str(countdown)],
-        input=code, text=True, capture_output=True, timeout=60,
-    )  # fmt: skip
-    if done.returncode == -signal.SIGKILL:
+def survives(action: Callable[[], object], countdown: int) -> bool:
+    """Tell whether `action` comes to its end in a process that dies at its `countdown`-th call."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            arm(countdown)
+            action()
+            status = 0
+        except BaseException:  # noqa: BLE001 - the parent sees the status
+            traceback.print_exc()
+            sys.stderr.flush()
+        finally:
+            os._exit(status)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code == -signal.SIGKILL:
         return False
-    assert done.returncode == 0, done.stderr
+    assert code == 0, "the action failed by itself"
     return True
-
-
-def main() -> None:
-    root, action, countdown = sys.argv[1:]
-    space: dict[str, object] = {}
-    exec(sys.stdin.read(), space)  # noqa: S102 - the text comes from the test itself
-    arm(int(countdown))
-    space[action](Path(root))  # type: ignore[operator]
-
-
-if __name__ == "__main__":
-    main()

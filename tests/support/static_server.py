@@ -20,7 +20,8 @@ class Fault:
 
     kind: "status" (answers with `status` and `headers`), "reset" (closes after `after` bytes of the body without
     a word), "truncate" (states the whole length, sends `after` bytes), "drip" (one byte each `pause` seconds),
-    "endless" (a body without an end), "html" (a web page with status 200), "loop" (redirects to itself), "range-ignored" (200 and the
+    "endless" (a body without an end), "html" (a web page with status 200), "loop" (redirects to itself),
+    "range-ignored" (200 and the
     whole body to a Range request), "range-wrong" (a Content-Range of another part), "changed" (other bytes and
     another ETag), "gzip" (an encoding nobody asked for), "silent" (says nothing for `pause` seconds).
     """
