@@ -28,7 +28,7 @@ from visget.errors import NotFoundError, RegistryError, TrustError, UnsupportedE
 _PAGE_LIMIT = 64 << 20
 _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 _PIP_SECONDS = 60
-_HINT = "install pip for this Python (python -m ensurepip), or configure an index for it"
+_HINT = "install pip for this Python (python -m ensurepip), or set VISGET_PYTHON_INDEX"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

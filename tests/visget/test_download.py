@@ -13,7 +13,7 @@ from visget.download import Downloader, HttpError, NetworkOptions, Patience, sho
 from visget.errors import NetworkError, RegistryError, UsageError
 from visget.network import proxy_for
 
-QUICK = Patience(connect=2, gap=0.5, base=2.5, rate=1e9, slowest=1, window=0.5, pause=0.01)
+QUICK = Patience(connect=2, gap=0.5, base=8, rate=1e9, slowest=1, window=0.5, pause=0.01)
 BODY = bytes(range(256)) * 800  # 204 800 bytes
 
 Handler = http.server.BaseHTTPRequestHandler
