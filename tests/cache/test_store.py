@@ -114,7 +114,7 @@ def test_a_package_comes_back(store):
     assert [(found, path.name) for found, path in store.packages()] == [(digest, f"{digest}.vis")]
 
 
-@pytest.mark.parametrize("damage", ["flip", "empty", "short", "long", "nul", "link", "fifo", "directory"])
+@pytest.mark.parametrize("damage", ["flip", "empty", "short", "long", "nul", "link", "own link", "fifo", "directory"])
 def test_a_damaged_package_is_a_miss_and_heals(store, tmp_path, caplog, damage):
     data = bytes(range(256)) * 5
     digest = store.put_package(data)
@@ -156,6 +156,10 @@ def harm(path: Path, data: bytes, damage: str, tmp_path: Path) -> None:
         path.write_bytes(changed[damage])
     elif damage == "link":
         path.symlink_to(tmp_path / "precious")
+    elif damage == "own link":
+        # The same bytes, but where others may change them after they were checked.
+        (tmp_path / "copy").write_bytes(data)
+        path.symlink_to(tmp_path / "copy")
     elif damage == "fifo":
         os.mkfifo(path)
     else:

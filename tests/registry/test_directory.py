@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from crash import survives
 from packagekit import key, package
+from syncs import Journal
 
 from visget.errors import RegistryError, ResourceError, TrustError, UsageError, VisgetError
 from visget.format.signing import sign_package
@@ -291,6 +292,7 @@ def test_publishers_of_one_version_at_once(root, racers):
 import sys; sys.path.insert(0, {str(support)!r})
 from pathlib import Path
 from packagekit import key, package
+from syncs import Journal
 from visget.errors import RegistryError
 from visget.format.signing import sign_package
 from visget.registry.directory import publish
@@ -309,3 +311,12 @@ except RegistryError as error:
     assert words.count("True") == 1
     assert words.count("other") == racers // 2
     assert len(list((root / "blobs").iterdir())) == 2
+
+
+def test_files_are_durable_before_the_index_and_the_index_before_the_names(root, monkeypatch):
+    put(root, package())
+    journal = Journal(root, monkeypatch)
+    put(root, package(version="1.1"))
+    journal.check("blobs", "index/xxhash.json", "names.json")
+    order = [Path(target).relative_to(root).parts[0] for target, _ in journal.renames]
+    assert order == ["blobs", "blobs", "index", "names.json"]

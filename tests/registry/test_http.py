@@ -98,6 +98,8 @@ def test_a_fault_is_an_error_in_time_and_never_an_unknown_name(server, registry,
     assert isinstance(caught.value, family)
     assert time.monotonic() - start < 5
     assert server.url in caught.value.where
+    if fault.kind == "status" and family is RegistryError and fault.status > 400:
+        assert str(fault.status) in caught.value.message
 
 
 def test_everything_missing_is_not_an_unknown_name(server, registry, root):
