@@ -1,14 +1,14 @@
-"""The section "api": an Api as strict JSON, and the checks that make it safe to build ctypes types from.
+"""The section "api": an Api as strict JSON.
 
-Invariant: parse_api() returns only interfaces whose references resolve and whose fields lie inside their records,
-so nothing built from them reads beyond a record; parse_api(encode_api(api)) == api. The spec is docs/spec/api.md.
+Invariant: parse_api() returns only interfaces that passed check_api(), and parse_api(encode_api(api)) == api. The
+spec is docs/spec/api.md.
 """
 
 from __future__ import annotations
 
 import re
 
-from visget.errors import FormatError
+from visget.format.apicheck import check_api
 from visget.format.prototypes import (
     BASE_TYPES,
     Api,
@@ -30,12 +30,10 @@ from visget.format.prototypes import (
     RecordRef,
     Void,
 )
-from visget.format.strictjson import Reader, dumps, integer_json, loads, parse_integer, repeated
+from visget.format.strictjson import Reader, dumps, integer_json, loads, parse_integer
 
 API_FORMAT = "visget-api-1"
 API_LIMIT = 8 << 20
-NESTING_LIMIT = 32
-"""How deep records may hold each other by value."""
 _SIZE_LIMIT = 1 << 40
 # A string and not a compiled pattern: few packages have such a constant, and this module is on the load path.
 _HEX_FLOAT = r"-?0x[01](?:\.[0-9a-f]+)?p[+-][0-9]{1,4}|-?inf|nan"
@@ -151,7 +149,7 @@ def parse_api(data: bytes | memoryview) -> Api:
         constants=tuple(_constant(item) for item in reader.objects("constants")),
     )
     reader.done()
-    _check(api)
+    check_api(api)
     return api
 
 
@@ -295,92 +293,3 @@ def _constant(reader: Reader) -> Constant:
         constant = Constant(name=name, kind="str", value=reader.string("value"))
     reader.done()
     return constant
-
-
-def _check(api: Api) -> None:
-    """Refuse names used twice, references to nothing, records that contain themselves and fields outside them."""
-    for what, names in (
-        ("function", [function.name for function in api.functions]),
-        ("record", [record.name for record in api.records]),
-        ("enum", [enum.name for enum in api.enums]),
-        ("constant", [constant.name for constant in api.constants]),
-    ):
-        if (twice := repeated(names)) is not None:
-            raise FormatError(f"api has the {what} {twice!r} twice")
-    layout = _Layout(api)
-    for record in api.records:
-        layout.check_record(record)
-    for function in api.functions:
-        for type_ in (function.result, *(parameter.type for parameter in function.parameters)):
-            layout.check_type(type_, f"api: the function {function.name}")
-
-
-class _Layout:
-    """The sizes of types, and whether what they refer to is there."""
-
-    def __init__(self, api: Api) -> None:
-        self._records = {record.name: record for record in api.records}
-        self._enums = {enum.name: enum for enum in api.enums}
-        self._checked: set[str] = set()
-
-    def check_record(self, record: Record, within: tuple[str, ...] = ()) -> None:
-        """Refuse `record` when a field leaves it or it contains itself."""
-        where = f"api: the {record.kind} {record.name!r}"
-        if record.name in within:
-            raise FormatError(f"{where} contains itself")
-        if len(within) > NESTING_LIMIT:
-            raise FormatError(f"{where} is nested in more than {NESTING_LIMIT} others")
-        if record.name in self._checked:
-            return
-        for field in record.fields:
-            self.check_type(field.type, f"{where}, field {field.name!r},")
-            held = field.type
-            while isinstance(held, Array):
-                held = held.element
-            if isinstance(held, RecordRef):
-                self.check_record(self._records[held.name], (*within, record.name))
-            self._check_field(record, field, where)
-        self._checked.add(record.name)
-
-    def _check_field(self, record: Record, field: Field, where: str) -> None:
-        size = self.size(field.type)
-        if field.bits is None:
-            end = 8 * (field.offset + (size or 0))
-        else:
-            first, width = field.bits
-            if size is None or first + width > 8 * size:
-                raise FormatError(f"{where}: the bit-field {field.name!r} leaves its storage unit")
-            end = 8 * field.offset + first + width
-        if end > 8 * record.size:
-            raise FormatError(f"{where}: the field {field.name!r} leaves the record")
-
-    def check_type(self, type_: CType, where: str) -> None:
-        """Refuse a reference to a record or enum that is not there."""
-        match type_:
-            case Pointer(inner) | Array(inner):
-                self.check_type(inner, where)
-            case RecordRef(name) if name not in self._records:
-                raise FormatError(f"{where} refers to {name!r}, which is not among the records")
-            case EnumRef(name) if name not in self._enums:
-                raise FormatError(f"{where} refers to {name!r}, which is not among the enums")
-            case FunctionType(result, parameters):
-                for inner in (result, *parameters):
-                    self.check_type(inner, where)
-
-    def size(self, type_: CType) -> int | None:
-        """Return the bytes that `type_` takes, or None when that is not known."""
-        match type_:
-            case Bool():
-                return 1
-            case Integer() | Float():
-                return type_.size
-            case Pointer():
-                return 8
-            case Array(element, length):
-                inner = self.size(element)
-                return None if inner is None else inner * length
-            case RecordRef(name):
-                return self._records[name].size
-            case EnumRef(name):
-                return self._enums[name].type.size
-        return None

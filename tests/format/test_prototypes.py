@@ -85,23 +85,27 @@ leaves = st.one_of(
     st.builds(Opaque, st.sampled_from(["long double", "float _Complex"])),
     st.builds(EnumRef, st.sampled_from(ENUM_NAMES)),
 )
-pointees = st.recursive(
-    leaves | st.builds(RecordRef, st.sampled_from(RECORD_NAMES)),
+values = st.recursive(
+    leaves.filter(lambda type_: type_ != Void()) | st.builds(RecordRef, st.sampled_from(RECORD_NAMES)),
     lambda inner: st.one_of(
-        st.builds(Pointer, inner, st.booleans()),
-        st.builds(Array, inner, st.integers(0, 2**40)),
-        st.builds(FunctionType, inner, st.lists(inner, max_size=3).map(tuple), st.booleans()),
+        st.builds(Pointer, inner | st.just(Void()), st.booleans()),
+        st.builds(lambda element, length: Pointer(Array(element, length)), inner, st.integers(0, 2**40)),
+        st.builds(
+            lambda result, parameters, variadic: Pointer(FunctionType(result, parameters, variadic)),
+            inner | st.just(Void()), st.lists(inner, max_size=3).map(tuple), st.booleans(),
+        ),
     ),
     max_leaves=6,
-)
+)  # fmt: skip
 functions = st.builds(
     Function,
-    name=names, prototype=lines, doc=texts, result_c=lines, result=pointees,
-    parameters=st.lists(st.builds(Parameter, name=names | st.just(""), c=lines, type=pointees), max_size=4).map(tuple),
+    name=names, prototype=lines, doc=texts, result_c=lines, result=values | st.just(Void()),
+    parameters=st.lists(st.builds(Parameter, name=names | st.just(""), c=lines, type=values), max_size=4).map(tuple),
     variadic=st.booleans(), line=st.none() | st.integers(1, 99999), header=st.none() | st.just("a/b.h"),
 )  # fmt: skip
 fields = st.builds(
-    Field, name=names | st.just(""), offset=st.integers(0, 1000), type=leaves | st.builds(Pointer, pointees)
+    Field, name=names | st.just(""), offset=st.integers(0, 1000),
+    type=values.filter(lambda type_: not isinstance(type_, RecordRef)),
 ) | st.builds(
     Field, name=names, offset=st.integers(0, 1000), type=st.just(INT),
     bits=st.tuples(st.integers(0, 15), st.integers(1, 16)),
@@ -134,8 +138,8 @@ def apis(draw):
         for name in RECORD_NAMES
         for complete in [draw(st.booleans())]
     )
-    values = tuple(draw(st.lists(st.tuples(names, st.integers(-(2**63), 2**64 - 1)), max_size=3)))
-    enum = Enum(name="enum e", type=INT, values=values, doc=draw(texts))
+    held = tuple(draw(st.lists(st.tuples(names, st.integers(-(2**63), 2**64 - 1)), max_size=3)))
+    enum = Enum(name="enum e", type=INT, values=held, doc=draw(texts))
     return Api(
         functions=draw(unique(functions, 3)), records=records, enums=(enum,), constants=draw(unique(constants, 4))
     )
@@ -196,7 +200,6 @@ def test_a_record_never_contains_itself():
         field(Array(Array(INT, 2**20), 2**20)),
         field(INT, 61, bits=(24, 1)),
         field(INT, bits=(31, 2)),
-        field(Void(), bits=(0, 1)),
     ],
 )
 def test_fields_stay_inside(bad):
@@ -206,6 +209,29 @@ def test_fields_stay_inside(bad):
 def test_fields_may_end_where_the_record_ends():
     good = struct("struct a", field(INT, 60), field(INT, 60, bits=(31, 1)), field(Array(INT, 0), 64))
     assert Api.parse(Api(records=(good,)).encode()).records == (good,)
+
+
+@pytest.mark.parametrize(
+    "bad", [Void(), FunctionType(INT, ()), Array(Void(), 1), Pointer(Array(FunctionType(INT, ()), 1))]
+)
+def test_there_are_no_such_values(bad):
+    refused(Api(records=(struct("struct a", field(bad)),)), "no values")
+    refused(taking(bad), "no values|passes as a pointer")
+    refused(taking(Pointer(FunctionType(INT, (bad,)))), "no values|passes as a pointer")
+
+
+def taking(type_):
+    function = api().functions[0]
+    return Api(functions=(replace(function, parameters=(Parameter(name="x", c="x", type=type_),)),))
+
+
+def test_there_are_no_such_functions():
+    refused(taking(Array(INT, 2)), r"takes 'int \[2\]', which C passes as a pointer")
+    for result in (Array(INT, 2), FunctionType(INT, ())):
+        refused(Api(functions=(replace(api().functions[0], result=result),)), "returns")
+        refused(taking(Pointer(FunctionType(result, ()))), "returns")
+    Api.parse(taking(Pointer(FunctionType(Void(), ()))).encode())
+    Api.parse(taking(Pointer(Array(INT, 2))).encode())
 
 
 def test_names_are_unique():
