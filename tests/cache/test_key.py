@@ -11,7 +11,7 @@ def test_the_encoding_is_the_one_of_the_spec():
         b"\x04\0\0\0\0\0\0\0kind\x06\0\0\0\0\0\0\0native"
         b"\x03\0\0\0\0\0\0\0opt\x01\0\0\0\0\0\0\x003"
     )
-    assert key.digest == digest_bytes(key.encode())
+    assert key.digest == "621c541fce2c19e581af71ae3e1f583c896d4e932eadde962d963ed600d3d7a8"
 
 
 @pytest.mark.parametrize(
