@@ -13,7 +13,7 @@ ALLOWED = frozenset((
     "sadd.with.overflow", "uadd.with.overflow", "ssub.with.overflow", "usub.with.overflow", "smul.with.overflow",
     "umul.with.overflow", "sadd.sat", "uadd.sat", "ssub.sat", "usub.sat", "sshl.sat", "ushl.sat", "scmp", "ucmp",
     # Memory.
-    "memcpy", "memcpy.inline", "memmove", "memset", "memset.inline", "prefetch", "stacksave", "stackrestore",
+    "memcpy", "memmove", "memset", "prefetch", "stacksave", "stackrestore",
     "ptrmask", "masked.load", "masked.store", "masked.gather", "masked.scatter", "masked.expandload",
     "masked.compressstore",
     # Facts for the optimiser.
@@ -66,6 +66,8 @@ _WHY = {
     "var.annotation": ("annotations carry paths", "Remove __attribute__((annotate(...)))."),
     "ptr.annotation": ("annotations carry paths", "Remove __attribute__((annotate(...)))."),
     "instrprof": ("profile and coverage code needs a run-time library", "Build without -fprofile and -fcoverage."),
+    "memcpy.inline": ("it unrolls a copy of any length", "Use __builtin_memcpy."),
+    "memset.inline": ("it unrolls a fill of any length", "Use __builtin_memset."),
     "type.test": ("control-flow checks need the whole program", "Build without -fsanitize=cfi."),
 }
 

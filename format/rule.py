@@ -13,9 +13,17 @@ from functools import cached_property
 
 from visget.format.findings import Severity
 from visget.format.irtext import NAME, Function, Module, symbols
+from visget.format.irtypes import Types
 from visget.format.prototypes import Api
 
-_CALL = re.compile(rf"\b(?:call|invoke)\b[^\n]*?@({NAME})\(")
+# Anchored at the line: a pattern that could start at many places of a long line would take quadratic time.
+_CALL = re.compile(rf"^  (?:%[^ ]+ = )?(?:(?:tail|musttail|notail) )?(?:call|invoke) [^\n]*?@({NAME})\(", re.M)
+INDIRECT_CALL = re.compile(
+    rf"^  (?:%[^ ]+ = )?(?:(?:tail|musttail|notail) )?call [^\n@%]*%{NAME}(\([^\n]*)", re.M
+)
+"""A call through a pointer; the group is its arguments and what follows."""
+
+_GROUP = re.compile(r"(?<= )#\d+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +62,7 @@ class Scope:
         self.exports = exports
         self.imports = imports
         self.api = api
+        self.types = Types(module.types)
 
     def find(self, pattern: re.Pattern[str]) -> Iterator[tuple[Function, int, re.Match[str]]]:
         """Yield each match of `pattern` in an instruction: the function, the ordinal, the match."""
@@ -88,6 +97,17 @@ class Scope:
         return uses
 
     @cached_property
+    def group_users(self) -> dict[str, tuple[Function, int | None]]:
+        """The first function or call that has each attribute group (`#0`)."""
+        users: dict[str, tuple[Function, int | None]] = {}
+        for function in self.module.functions:
+            for group in _GROUP.findall(function.suffix):
+                users.setdefault(group, (function, None))
+        for function, ordinal, match in self.find(_GROUP):
+            users.setdefault(match[0], (function, ordinal))
+        return users
+
+    @cached_property
     def exported(self) -> tuple[Function, ...]:
         """The defined functions among the exports; what else is visible breaks a rule of its own."""
         return tuple(function for function in self.module.definitions() if function.name in self.exports)
@@ -101,6 +121,15 @@ class Scope:
             if function.declared
             and not function.name.startswith(("llvm.", "__vis_"))
             and function.name in self.first_use
+        )
+
+    @cached_property
+    def intrinsics(self) -> tuple[str, ...]:
+        """The names of the LLVM intrinsics in use."""
+        return tuple(
+            function.name
+            for function in self.module.functions
+            if function.declared and function.name.startswith("llvm.") and function.name in self.first_use
         )
 
     def at_use(self, name: str, message: str, *, remedy: str | None = None) -> Hit:

@@ -5,13 +5,13 @@ Invariant: ids are unique and never reused; a rule that goes away leaves a gap.
 
 from __future__ import annotations
 
-from visget.format import rules_abi, rules_code, rules_imports, rules_module, rules_speed, rules_symbols
+from visget.format import rules_abi, rules_code, rules_imports, rules_module, rules_speed, rules_symbols, rules_types
 from visget.format.rule import Rule
 
 RULES: tuple[Rule, ...] = (
     *rules_module.RULES,
     *rules_symbols.RULES,
-    *rules_code.RULES,
+    *sorted((*rules_code.RULES, *rules_types.RULES), key=lambda rule: rule.id),
     *rules_abi.RULES,
     *rules_imports.RULES,
     *rules_speed.RULES,

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 
 from visget.format.abi_classes import callbacks, refusals, takes_va_list
 from visget.format.irtext import Function, Parameter
-from visget.format.irtypes import members
 from visget.format.prototypes import Function as CFunction
-from visget.format.rule import Hit, Rule, Scope
+from visget.format.rule import INDIRECT_CALL, Hit, Rule, Scope
 
 _NARROW = re.compile(r"i(?:[1-9]|[12]\d|3[0-2])\Z")
 _EXTENDED = re.compile(r"\b(?:signext|zeroext)\b")
@@ -21,7 +20,6 @@ _ODD_TYPE = re.compile(r"(?:i128|half|bfloat|fp128|x86_fp80|ppc_fp128|x86_amx|<.
 _BY_ADDRESS = re.compile(r"\b(?:dead_on_return|byval|byref|inalloca|preallocated)\b")
 _FOREIGN_PASSING = re.compile(r"\b(?:inreg|nest|swiftself|swiftasync|swifterror)\b")
 _SRET = re.compile(r"\bsret\(([^()]*(?:\([^()]*\))?[^()]*)\)")
-_BAD_ARGUMENT = re.compile(r"\bcall\b[^\n@]*? %(?:\"\d+\"|[-\w.$]+)\(([^\n]*\bdead_on_return\b[^\n]*)")
 
 
 def _prototype(scope: Scope, function: Function) -> CFunction | None:
@@ -37,16 +35,19 @@ def _variadic(scope: Scope) -> Iterator[Hit]:
 def _by_value(scope: Scope) -> Iterator[Hit]:
     for function in scope.exported:
         prototype = _prototype(scope, function)
+        reasons: list[str] = []
         if prototype is not None and scope.api is not None:
             types = tuple(parameter.type for parameter in prototype.parameters)
-            for why in refusals(prototype.result, types, scope.api):
-                yield Hit(message=why, function=function)
-        for why in _by_value_in_ir(scope, function, typed=prototype is not None):
+            reasons += refusals(prototype.result, types, scope.api)
+        # The IR is asked even so: an api section that says less than the module does must not help.
+        for why in reasons or _by_value_in_ir(scope, function, typed=prototype is not None):
             yield Hit(message=why, function=function)
 
 
 def _by_value_in_ir(scope: Scope, function: Function, *, typed: bool) -> Iterator[str]:
-    for position, parameter in enumerate(function.parameters, 1):
+    # The address of a result in memory comes first and is no parameter of the C function.
+    hidden = any("sret(" in parameter.attributes for parameter in function.parameters[:1])
+    for position, parameter in enumerate(function.parameters, 0 if hidden else 1):
         sret = _SRET.search(parameter.attributes)
         if _BY_ADDRESS.search(parameter.attributes):
             yield f"parameter {position} is a struct by value of more than 16 bytes"
@@ -54,7 +55,7 @@ def _by_value_in_ir(scope: Scope, function: Function, *, typed: bool) -> Iterato
             yield f"parameter {position} is passed in a register of its own"
         elif parameter.type.startswith("{") or (parameter.type.startswith("[") and parameter.type != "[2 x i64]"):
             yield f"parameter {position} is a struct by value ({parameter.type})"
-        elif sret and _is_float_struct(members(sret[1].strip(), scope.module.types)):
+        elif sret and _is_float_struct(scope.types.scalars(sret[1].strip(), 5)):
             yield "the result is a struct of floating-point members only, which AArch64 returns in registers"
     result = function.result.type
     if result.startswith(("{", "[")) and result not in ("[2 x i64]", "{ double, double }"):
@@ -83,17 +84,12 @@ def _is_bare(parameter: Parameter) -> bool:
 
 def _two_words(scope: Scope) -> Iterator[Hit]:
     for function in scope.exported:
-        if _prototype(scope, function) is not None:
-            continue
-        found = "the result is" if function.result.type == "[2 x i64]" else ""
-        registers = 0
-        for position, parameter in enumerate(function.parameters, 1):
-            if parameter.type == "[2 x i64]":
-                found = found or f"parameter {position} is"
-                registers += 1
-            registers += parameter.type not in ("float", "double")
-        if found:
-            message = f"{found} a struct of two words, and the C types are not there to tell of what kind"
+        places = [f"parameter {position}" for position, parameter in enumerate(function.parameters, 1)
+                  if parameter.type == "[2 x i64]"]  # fmt: skip
+        if function.result.type == "[2 x i64]":
+            places.insert(0, "the result")
+        if places and _prototype(scope, function) is None:
+            message = f"{places[0]} is a struct of two words, and the C types are not there to tell of what kind"
             yield Hit(message=message, function=function)
 
 
@@ -120,7 +116,9 @@ def _callback_types(scope: Scope) -> Iterator[Hit]:
 
 
 def _callback_calls(scope: Scope) -> Iterator[Hit]:
-    for function, ordinal, _ in scope.find(_BAD_ARGUMENT):
+    for function, ordinal, match in scope.find(INDIRECT_CALL):
+        if "dead_on_return" not in match[1]:
+            continue
         message = "a struct of more than 16 bytes is passed by value through a function pointer"
         yield Hit(message=message, function=function, ordinal=ordinal)
 

@@ -7,13 +7,16 @@ from collections.abc import Iterator
 
 from visget.format.imports import BUILT_INS, DATA, IMPORTS, WRONG
 from visget.format.irtext import Function, closing, split_list, split_type
-from visget.format.rule import Call, Hit, Rule, Scope, word
+from visget.format.rule import INDIRECT_CALL, Call, Hit, Rule, Scope, word
 
 _QUAD = word("fp128")
+_MATHEMATICS = re.compile(
+    r"(?:llvm\.)?(?:sqrt|pow|exp|exp2|exp10|expm1|log|log2|log10|log1p|acos|asin|acosh|atanh|fmod|remainder|lgamma|tgamma"
+    r"|ldexp|sinh|cosh)f?(?:\.f\d+.*)?\Z"
+)
 _VA_INSTRUCTION = re.compile(r"= va_arg ")
 _VA_LOCAL = re.compile(r"(%(?:\"\d+\"|[-\w.$]+)) = alloca [^\n]*struct\.__vis_va_tag")
 _VA_ADDRESS = re.compile(r"(%(?:\"\d+\"|[-\w.$]+)) = getelementptr [^\n]*?ptr (%(?:\"\d+\"|[-\w.$]+)),")
-_INDIRECT = re.compile(r"\bcall\b[^\n@]*? %(?:\"\d+\"|[-\w.$]+)(\([^\n]*)")
 _FOREIGN_HEADERS = re.compile(r"__isoc\d\d_|__ctype_(?:b|tolower|toupper)_loc\Z|__[a-z]+_chk\Z|__xpg_|_IO_")
 # fmt: off
 _WHY_CXX = (
@@ -159,7 +162,7 @@ def _va_to_pointer(scope: Scope) -> Iterator[Hit]:
         if not lists:
             continue
         lists.update(name for name, base in _VA_ADDRESS.findall(function.body) if base in lists)
-        for match in _INDIRECT.finditer(function.body):
+        for match in INDIRECT_CALL.finditer(function.body):
             arguments = re.findall(r"%(?:\"\d+\"|[-\w.$]+)", match[1])
             if lists.intersection(arguments):
                 message = "a va_list is passed to a function pointer"
@@ -175,6 +178,15 @@ def _built_ins(scope: Scope) -> Iterator[Hit]:
             elif function.signature != expected:
                 message = f"{function.name} is declared as {function.signature}, but is {expected}"
                 yield scope.at_use(function.name, message)
+
+
+def _errno(scope: Scope) -> Iterator[Hit]:
+    reading = {call.function.name: call for call in scope.calls if call.callee == "__errno_location"}
+    for call in scope.calls:
+        if call.function.name in reading and _MATHEMATICS.match(call.callee):
+            place = reading.pop(call.function.name)
+            message = f"errno is read in a function that calls {call.callee.removeprefix('llvm.')}"
+            yield Hit(message=message, function=place.function, ordinal=place.ordinal)
 
 
 def _list(scope: Scope) -> Iterator[Hit]:
@@ -270,5 +282,13 @@ RULES = (
         check=_list,
         reason="Users see in the manifest what a package takes from their system; it has to be true.",
         remedy=_NEUTRAL,
+    ),
+    Rule(
+        id="VIS-511",
+        title="errno after mathematics",
+        severity="warning",
+        check=_errno,
+        reason="Modules are compiled with -fno-math-errno: sqrt(-1) or an overflow of pow leaves errno alone.",
+        remedy="Test the argument or the result (isnan, isinf) instead; ignore this if errno is read for other calls.",
     ),
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from visget.format.irtypes import size_and_alignment
 from visget.format.profile import DATALAYOUT, TRIPLE
 from visget.format.rule import Hit, Rule, Scope
 
@@ -19,7 +18,8 @@ _NAMED = frozenset(("llvm.module.flags", "llvm.errno.tbaa"))
 _DEBUG_NAMED = frozenset(("llvm.dbg.cu", "llvm.gcov", "llvm.pseudo_probe_desc"))
 _LINKER_NAMED = frozenset(("llvm.linker.options", "llvm.dependent-libraries", "llvm.commandline"))
 _DEBUG_NODE = re.compile(r"(?:distinct )?!(?:DI|GenericDINode)")
-_ATTRIBUTE = re.compile(r'("\d+")(?:="\d+")?')
+# A name, not the value behind = and not the argument of allockind("...").
+_ATTRIBUTE = re.compile(r'(?<![=(])("\d+")')
 # fmt: off
 _TARGET_ATTRIBUTES = frozenset((
     "target-cpu", "target-features", "tune-cpu", "target-abi", "frame-pointer", "probe-stack", "stack-probe-size",
@@ -74,36 +74,25 @@ def _flags(scope: Scope) -> Iterator[Hit]:
         yield Hit(message='the module flag "PIC Level" is missing: the code was not made for a shared library')
 
 
-def _attribute_users(scope: Scope, group: str) -> Hit:
-    """Return a hit at the first function or call that has the attribute group, without a message."""
-    pattern = re.compile(rf"{group}(?!\d)")
-    for function in scope.module.functions:
-        if pattern.search(function.suffix):
-            return Hit(message="", function=function)
-    for function, ordinal, _ in scope.find(pattern):
-        return Hit(message="", function=function, ordinal=ordinal)
-    return Hit(message="")
+def _in_group(scope: Scope, group: str, message: str) -> Hit:
+    function, ordinal = scope.group_users.get(group, (None, None))
+    return Hit(message=message, function=function, ordinal=ordinal)
 
 
 def _string_attributes(scope: Scope) -> Iterator[Hit]:
     for group, text in scope.module.attributes.items():
-        user = _attribute_users(scope, group)
-        for match in _ATTRIBUTE.finditer(text):
-            name = scope.module.name(match[1])
+        for token in _ATTRIBUTE.findall(text):
+            name = scope.module.name(token)
             if name in _NEUTRAL_ATTRIBUTES or name.startswith(_NEUTRAL_PREFIXES):
                 continue
             kind = "belongs to one target" if name in _TARGET_ATTRIBUTES else "is not one of VIS"
-            message = f'the attribute "{name[:60]}" {kind}: it would decide how the code is made at the user\'s'
-            yield Hit(message=message, function=user.function, ordinal=user.ordinal)
+            yield _in_group(scope, group, f'the attribute "{name[:60]}" {kind}: it would steer the user\'s compiler')
 
 
 def _word_attributes(scope: Scope) -> Iterator[Hit]:
     for group, text in scope.module.attributes.items():
         for name in sorted(_FORBIDDEN_WORDS.intersection(_WORD.findall(text))):
-            user = _attribute_users(scope, group)
-            # A call of setjmp carries returns_twice; that import has a rule of its own, which explains it.
-            message = f"the attribute {name} asks for code that VIS does not have"
-            yield Hit(message=message, function=user.function, ordinal=user.ordinal)
+            yield _in_group(scope, group, f"the attribute {name} asks for code that VIS does not have")
     for function in scope.module.functions:
         for clause in ("gc", "prefix", "prologue"):
             if re.search(rf"(?:^| ){clause} ", function.suffix):
@@ -172,8 +161,7 @@ def _llvm_globals(scope: Scope) -> Iterator[Hit]:
 
 
 def _data_size(scope: Scope) -> Iterator[Hit]:
-    types = scope.module.types
-    total = sum(size_and_alignment(item.type, types)[0] for item in scope.module.globals if not item.declared)
+    total = sum(scope.types.size(item.type) for item in scope.module.globals if not item.declared)
     if total > DATA_LIMIT:
         yield Hit(message=f"the static data has {total} bytes; at most {DATA_LIMIT} are allowed")
 
