@@ -42,7 +42,7 @@ def parse_tree(text: str) -> list[Node]:
 
     try:
         tree = json.loads(text, object_hook=locate)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BuildError(f"the compiler's description of the public headers cannot be read: {error}") from error
     inner = tree.get("inner", []) if isinstance(tree, dict) else []
     return [node for node in inner if not node.get("isImplicit")]

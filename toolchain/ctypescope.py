@@ -122,14 +122,13 @@ class HeaderScope:
         return None
 
     def _name(self, tag: _Tag) -> str:
-        if not tag.name:
-            if tag.owner is not None:
-                owner, member = tag.owner
-                tag.name = f"{self._name(owner)}.{member}"
-            else:
-                file, line, _ = place(tag.node)
-                tag.name = f"{tag.kind} at {posixpath.basename(file)}:{line}"
-        return tag.name
+        if tag.name:
+            return tag.name
+        if tag.owner is not None:
+            owner, member = tag.owner
+            return f"{self._name(owner)}.{member}"
+        file, line, _ = place(tag.node)
+        return f"{tag.kind} at {posixpath.basename(file)}:{line}"
 
     def _reference(self, tag: _Tag | None) -> RecordRef | EnumRef | None:
         if tag is None:
@@ -169,7 +168,7 @@ class HeaderScope:
     def record_names(self, record: str) -> frozenset[str]:
         """Return the typedefs that the fields of `record` go through."""
         for tag in [*self._tags.values(), *self._by_place.values()]:
-            if tag.name == record:
+            if self._name(tag) == record:
                 return tag.names
         return frozenset()
 

@@ -263,7 +263,7 @@ def declare(spelling: str, name: str) -> str:
     """Return the C declaration of `name` with the type `spelling`, kept as the header spells it."""
     if not name:
         return spelling
-    nested = re.search(r"\(\*[^()]*(?=[)\[(])", spelling)
+    nested = re.search(r"\(\*[^()\[\]]*(?=[)\[])", spelling)
     if nested:
         before, after = spelling[: nested.end()], spelling[nested.end() :]
         gap = " " if before[-1].isalnum() else ""

@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from visget.format.plaintext import clean_line
+from visget.format.plaintext import clean_line, clean_text
 from visget.toolchain.astdump import Node, children, comment
-
 
 _TRAILING = re.compile(r";\s*(?:/\*[*!]?<?|//[/!]?<?)(.*?)(?:\*/\s*)?$")
 
@@ -26,34 +25,37 @@ def documentation(nodes: Sequence[Node], text: str) -> dict[str, str]:
     """
     lines = text.splitlines()
     found: dict[str, str] = {}
-    taken: set[int] = set()
-    before: Node | None = None
     for node in nodes:
-        said = comment(node)
-        start = _comment_line(lines, node)
-        if said and start not in taken and 0 < start <= len(lines):
-            owner = _owner(lines, start, before, node)
-            if owner is not None:
-                taken.add(start)
-                found.setdefault(str(owner.get("id")), said)
-        before = node
-    for node in nodes:
-        trailing = _TRAILING.search(lines[_last_line(lines, node) - 1]) if lines else None
-        if trailing:
-            found.setdefault(str(node.get("id")), clean_line(trailing[1]))
+        said = comment(node) if lines and _stands_above(lines, node) else ""
+        said = said or (_beside_or_below(lines, node) if lines else "")
+        if said:
+            found[str(node.get("id"))] = said
     return found
 
 
-def _owner(lines: Sequence[str], start: int, before: Node | None, node: Node) -> Node | None:
-    opening = lines[start - 1]
-    if any(mark in opening for mark in ("/**", "/*!", "///", "//!")):
-        return node
-    below = before is not None and _last_line(lines, before) in (start - 1, start)
+def _stands_above(lines: Sequence[str], node: Node) -> bool:
+    start = _comment_line(lines, node)
+    if not 0 < start <= len(lines):
+        return False
+    if any(mark in lines[start - 1] for mark in ("/**", "/*!", "///", "//!")):
+        return True
     end = _comment_end(lines, start)
-    gap = any(not line.strip() for line in lines[end : _first_line(node) - 1])
-    if not gap:
-        return node
-    return before if below else None
+    return all(line.strip() for line in lines[end : _first_line(node) - 1])
+
+
+def _beside_or_below(lines: Sequence[str], node: Node) -> str:
+    last = _last_line(lines, node)
+    trailing = _TRAILING.search(lines[last - 1])
+    if trailing:
+        return clean_line(trailing[1])
+    opening = lines[last].lstrip() if last < len(lines) else ""
+    if not opening.startswith("/*") or opening.startswith(("/**", "/*!")):
+        return ""
+    end = _comment_end(lines, last + 1)
+    if end < len(lines) and lines[end].strip():
+        return ""  # it touches the next declaration too, and stands above that
+    said = "\n".join(lines[last:end]).strip().removeprefix("/*").removesuffix("*/")
+    return clean_text("\n".join(line.strip().removeprefix("* ") for line in said.splitlines())).strip()
 
 
 def _comment_line(lines: Sequence[str], node: Node) -> int:
@@ -86,7 +88,7 @@ def _first_line(node: Node) -> int:
 def _last_line(lines: Sequence[str], node: Node) -> int:
     """Return the line with the semicolon; where a macro ends the declaration, clang tells only where it begins."""
     end = node.get("range", {}).get("end", {})
-    number = int(end.get("expansionLoc", end).get("line", 0))
-    while 0 < number < len(lines) and ";" not in lines[number - 1]:
+    number = max(1, min(int(end.get("expansionLoc", end).get("line", 1)), len(lines)))
+    while number < len(lines) and ";" not in lines[number - 1]:
         number += 1
     return number

@@ -86,6 +86,10 @@ class Compilers:
             raise UnsupportedError(f"the compiler {command[0]} cannot be started: {error.strerror}") from error
         try:
             stdout, stderr = process.communicate(stdin)
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
         finally:
             with self._lock:
                 self._running.discard(process)
@@ -175,7 +179,7 @@ def _compile(
         *clang_command(frontend, options, root, cxx=cxx),
         "-fcolor-diagnostics" if colour else "-fno-color-diagnostics",
         "-gline-tables-only", "-S", "-emit-llvm", "-MD", "-MF", str(dependencies), "-MT", "unit",
-        "-x", "c++" if cxx else "c", "-o", "-", source,
+        "-x", "c++" if cxx else "c", "-o", "-", f"./{source}" if source.startswith("-") else source,
     ]  # fmt: skip
     ran = compilers.run(command, cwd=root)
     if ran.returncode != 0:

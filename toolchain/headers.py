@@ -56,6 +56,10 @@ class Headers:
     """The text of each public header by its include name."""
 
 
+# Bodies of inline functions say nothing about the interface, and may nest deeper than a JSON reader goes.
+_NO_BODIES = ("-Xclang", "-skip-function-bodies")
+
+
 class HeaderReader:
     """Runs clang over the public headers of one package."""
 
@@ -100,7 +104,7 @@ def read_headers(frontend: Frontend, options: CompileOptions, root: Path, header
         options, language="c", c_standard="gnu17" if "++" in options.c_standard else options.c_standard
     )
     reader = HeaderReader(frontend, options, root, headers)
-    tree = parse_tree(reader.read("-fsyntax-only", "-Xclang", "-ast-dump=json", "-fparse-all-comments"))
+    tree = parse_tree(reader.read("-fsyntax-only", "-Xclang", "-ast-dump=json", "-fparse-all-comments", *_NO_BODIES))
     layouts = parse_layouts(reader.read("-fsyntax-only", "-Xclang", "-fdump-record-layouts-complete"))
     public = {path: name for name, path in headers.items()}
     files = {name: (root / path).read_text(encoding="utf-8", errors="replace") for name, path in headers.items()}
