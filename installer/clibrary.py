@@ -24,6 +24,9 @@ LOADERS = {
 }
 """glibc's dynamic loader for each architecture."""
 
+STAND_IN = "stand-in"
+"""What takes the place of a C library's version where none was linked against."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostLibraries:

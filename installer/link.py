@@ -15,7 +15,7 @@ from pathlib import Path
 
 from visget.errors import CompileError, ResourceError
 from visget.files import translated
-from visget.installer.clibrary import host_libraries, stand_ins
+from visget.installer.clibrary import STAND_IN, host_libraries, stand_ins
 from visget.installer.linkers import Linker, clean_environment, find_linker
 from visget.installer.stubs import stub_object
 from visget.installer.symbols import SUPPORT_CALLS
@@ -53,7 +53,7 @@ class Linked:
 def libc_identity(target: Target) -> str:
     """Return what Linked.libc will be for `target`; part of the cache key."""
     libraries = host_libraries(target)
-    return libraries.version if libraries else "stand-in"
+    return libraries.version if libraries else STAND_IN
 
 
 def link_library(
@@ -93,7 +93,7 @@ def link_library(
         beside = _link_stand_ins(linker, target, needed, scratch)
     options = [*_OPTIONS, "-soname", soname, "--version-script=exports.map"]
     library = _run(linker, options, ["input.o", *beside], soname, target, scratch)
-    return Linked(library=library, libc=libraries.version if libraries else "stand-in")
+    return Linked(library=library, libc=libraries.version if libraries else STAND_IN)
 
 
 def _link_stand_ins(linker: Linker, target: Target, needed: Collection[str], scratch: Path) -> list[str]:

@@ -99,11 +99,11 @@ def qemu(arch: str) -> list[str]:
 
 
 def cross_compile(platform: str, source: Path, output: Path, *more: str) -> None:
-    """Compile a C program with the compiler inside ziglang, whose caches go beside the output."""
-    caches = {"ZIG_GLOBAL_CACHE_DIR": str(output.parent / "zig"), "ZIG_LOCAL_CACHE_DIR": str(output.parent / "zig")}
+    """Compile a C program with the compiler inside ziglang; it builds a C library first, and keeps it in the home."""
     done = subprocess.run(
         [zig(), "cc", "-target", platform, source, "-o", output, *more],
-        env={"PATH": "/usr/bin:/bin", "HOME": str(output.parent), **caches},
+        cwd=output.parent,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(Path.home()), "ZIG_LOCAL_CACHE_DIR": str(output.parent / "zig")},
         capture_output=True,
         text=True,
         check=False,

@@ -1,0 +1,202 @@
+"""From a verified package to a native artifact in the store.
+
+Invariant: an artifact is published only after its code has passed both gates and, where this machine can run it,
+reproduced the answers that the package promises; until then it lies in the store's workspace, and a failure or a
+kill leaves nothing behind. The stages are those of plan.py, in that order; the files are
+docs/spec/native-artifact.md.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from visget.cache.entry import NativeEntry
+from visget.cache.store import Store
+from visget.digest import Digest
+from visget.errors import RefusedError
+from visget.files import translated
+from visget.format.package import VerifiedPackage
+from visget.installer.answers import check_answers
+from visget.installer.archive import write_archive
+from visget.installer.compile import PIPELINE, compile_package, compiler_identity
+from visget.installer.detect import host_target
+from visget.installer.gate import Promise, gate_library, gate_object
+from visget.installer.limits import ANSWER_LIMITS, DEFAULT_LIMITS, Limits
+from visget.installer.link import Linked, libc_identity, link_library
+from visget.installer.linkers import Linker
+from visget.installer.pkgconfig import pkgconfig_text
+from visget.installer.plan import Plan, Tools, digest_of, plan
+from visget.installer.receipt import Receipt
+from visget.installer.target import Target
+from visget.progress import SILENT, Progress
+
+
+def plan_package(verified: VerifiedPackage, target: Target, store: Store, *, linker: Linker | None) -> Plan:
+    """Return what install_package() with the same arguments would do."""
+    tools = Tools(compiler=compiler_identity(), pipeline=PIPELINE, linker=linker, libc=libc_identity(target))
+    made = plan(verified, target, host=host_target(), tools=tools)
+    if store.native(made.digest, check="quick") is None:
+        return made
+    return plan(verified, target, host=host_target(), tools=tools, cached=True)
+
+
+def install_package(
+    verified: VerifiedPackage,
+    target: Target,
+    store: Store,
+    *,
+    linker: Linker | None,
+    limits: Limits = DEFAULT_LIMITS,
+    progress: Progress = SILENT,
+) -> NativeEntry:
+    """Return the native artifact of `verified` for `target`, made now unless the store has it.
+
+    Raises:
+        RefusedError: the package breaks the rules of VIS-1, or its code does not pass a gate.
+        CompileError: it cannot be compiled or linked, or does not give its own expected answers.
+        UnsupportedError: it needs something that this version or machine lacks.
+        ResourceError: disk, memory or time ran out.
+    """
+    made = plan_package(verified, target, store, linker=linker)
+    if made.cached and (entry := store.native(made.digest)) is not None:
+        return entry
+
+    def build(directory: Path) -> None:
+        _Build(verified, made, directory, limits, progress).run()
+
+    return store.build_native(made.digest, build)
+
+
+class _Build:
+    """One artifact while it is being made."""
+
+    def __init__(
+        self, verified: VerifiedPackage, made: Plan, directory: Path, limits: Limits, progress: Progress
+    ) -> None:
+        self._verified = verified
+        self._package = verified.package
+        self._manifest = verified.package.manifest
+        self._plan = made
+        self._directory = directory
+        self._limits = limits
+        self._progress = progress
+        self._milliseconds: dict[str, int] = {}
+
+    def run(self) -> None:
+        """Do every stage and fill the directory."""
+        name, target = self._manifest.name, self._plan.target
+        with self._stage("compile", "compiling"):
+            compiled = compile_package(self._verified, target, self._limits, self._progress)
+        for stage, seconds in compiled.seconds.items():
+            self._milliseconds[f"compile.{stage}"] = round(seconds * 1000)
+        promise = Promise(
+            label=self._plan.label,
+            target=target,
+            exports=frozenset(self._manifest.exports),
+            imports=frozenset(self._manifest.imports),
+            constructors=self._manifest.constructors,
+        )
+        with self._stage("gate", "checking the code"):
+            needed = gate_object(compiled.object, promise)
+        files: dict[str, bytes] = {
+            f"lib/lib{name}.a": write_archive(f"{name}.o", compiled.object, self._manifest.exports)
+        }
+        linked = self._link(compiled.object, promise, needed)
+        if linked is None:
+            native = f"lib/lib{name}.o"
+            files[native] = compiled.object
+        else:
+            native = f"lib/lib{name}.so"
+            files[native] = linked.library
+        sizes = {path: len(content) for path, content in files.items()}
+        files |= self._documents(shared=linked is not None)
+        with translated("write the library", self._directory):
+            for path, content in files.items():
+                place = self._directory / path
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(content)
+        checked = self._check_answers(self._directory / native)
+        receipt = Receipt(
+            name=name,
+            version=str(self._manifest.version),
+            package=self._package.digest,
+            bitcode=_required(self._plan, digest_of(self._package, "bitcode")),
+            signers=tuple(self._verified.signers),
+            key=self._plan.digest,
+            target=target,
+            compiler=compiled.compiler,
+            level=compiled.level,
+            pipeline=self._plan.tools.pipeline,
+            linker=self._plan.tools.linker.identity if self._plan.tools.linker else None,
+            libc=linked.libc if linked else "none",
+            fp_contract=self._manifest.fp_contract,
+            artifact="library" if linked else "object",
+            answers="passed" if checked else ("none" if digest_of(self._package, "vectors") is None else "not-run"),
+            vectors=checked,
+            reason=self._plan.answers_reason,
+            milliseconds=self._milliseconds,
+            sizes=sizes,
+        )
+        with translated("write the receipt", self._directory):
+            (self._directory / "receipt.json").write_bytes(receipt.encode())
+
+    def _link(self, content: bytes, promise: Promise, needed: frozenset[str]) -> Linked | None:
+        linker = self._plan.tools.linker
+        if linker is None:
+            return None
+        soname = f"lib{self._manifest.name}.so"
+        scratch = self._directory / ".link"
+        with self._stage("link", "linking"):
+            with translated("prepare the linking", scratch):
+                scratch.mkdir()
+            linked = link_library(
+                linker, content, target=promise.target, soname=soname, exports=promise.exports, needed=needed,
+                scratch=scratch,
+            )  # fmt: skip
+            shutil.rmtree(scratch)
+        with self._stage("gate-library", "checking the library"):
+            gate_library(linked.library, promise, soname=soname)
+        return linked
+
+    def _documents(self, *, shared: bool) -> dict[str, bytes]:
+        """Return everything that is not code."""
+        files = {f"include/{name}": text.encode() for name, text in self._package.headers().items()}
+        files[f"lib/pkgconfig/{self._manifest.name}.pc"] = pkgconfig_text(self._manifest, shared=shared).encode()
+        api = self._package.section("api")
+        if api is None:
+            raise RefusedError(f"{self._plan.label} does not describe its functions", where=self._plan.label)
+        files["api.json"] = api
+        license_text = self._package.section("license")
+        if license_text is not None:
+            files["LICENSE"] = license_text
+        return files
+
+    def _check_answers(self, native: Path) -> int:
+        """Return how many vectors the fresh code has reproduced."""
+        vectors = self._package.vectors() if self._plan.run_answers else None
+        if vectors is None:
+            return 0
+        with self._stage("answers", "checking answers"):
+            limits = replace(ANSWER_LIMITS, library_path=self._limits.library_path)
+            report = check_answers(
+                native, self._package.api(), vectors, label=self._plan.label, limits=limits, progress=self._progress
+            )
+        return report.vectors
+
+    @contextmanager
+    def _stage(self, name: str, phase: str) -> Iterator[None]:
+        self._progress.step(phase, self._plan.label)
+        started = time.perf_counter()
+        yield
+        self._milliseconds[name] = round((time.perf_counter() - started) * 1000)
+
+
+def _required(made: Plan, value: Digest | None) -> Digest:
+    if value is None:
+        raise RefusedError(f"{made.label} holds no module", where=made.label)
+    return value

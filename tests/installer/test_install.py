@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from installable import TEXT, fresh_store, verified
+from native_code import cross_compile, qemu
+
+from visget.cache.store import Store
+from visget.errors import CompileError, RefusedError, VisgetError
+from visget.installer import install
+from visget.installer.detect import host_target
+from visget.installer.install import install_package, plan_package
+from visget.installer.link import find_linker
+from visget.installer.linkers import Linker
+from visget.installer.receipt import Receipt
+from visget.installer.target import baseline
+
+HOST = host_target()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return fresh_store(tmp_path / "home")
+
+
+def linker() -> Linker:
+    found = find_linker("auto", HOST)
+    if found is None:
+        pytest.skip("no linker")
+    return found
+
+
+def leftovers(store: Store) -> list[Path]:
+    return [*(store.root / "native" / "v1").iterdir(), *(store.root / "tmp").iterdir()]
+
+
+def test_an_installed_library(store: Store) -> None:
+    package = verified()
+    entry = install_package(package, HOST, store, linker=linker())
+    assert [file.path for file in entry.files] == [
+        "LICENSE", "api.json", "include/adder/adder.h", "lib/libadder.a", "lib/libadder.so", "lib/pkgconfig/adder.pc",
+        "receipt.json",
+    ]  # fmt: skip
+    library = ctypes.CDLL(str(entry.path / "lib/libadder.so"))
+    library.adder_power.restype = ctypes.c_double
+    library.adder_power.argtypes = [ctypes.c_double, ctypes.c_double]
+    assert (library.adder_add(40, 2), library.adder_power(2, 10)) == (42, 1024.0)
+    receipt = Receipt.parse((entry.path / "receipt.json").read_bytes())
+    assert (receipt.name, receipt.version, receipt.answers, receipt.vectors) == ("adder", "1.2.3", "passed", 1)
+    assert receipt.package == package.package.digest
+    assert receipt.signers == package.signers
+    assert receipt.target == HOST
+    assert receipt.key == entry.key
+    assert receipt.artifact == "library"
+    assert {"compile", "compile.optimise", "gate", "link", "gate-library", "answers"} <= set(receipt.milliseconds)
+    assert receipt.sizes["lib/libadder.so"] == (entry.path / "lib/libadder.so").stat().st_size
+    assert (entry.path / "api.json").read_bytes() == package.package.section("api")
+
+
+def test_the_second_time_nothing_is_compiled(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = verified()
+    assert not plan_package(package, HOST, store, linker=linker()).cached
+    first = install_package(package, HOST, store, linker=linker())
+    assert plan_package(package, HOST, store, linker=linker()).cached
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr(install, "compile_package", refuse)
+    assert install_package(package, HOST, store, linker=linker()) == first
+
+
+def test_a_damaged_artifact_is_made_again(store: Store) -> None:
+    package = verified()
+    entry = install_package(package, HOST, store, linker=linker())
+    library = entry.path / "lib/libadder.so"
+    entry.path.chmod(0o755)
+    library.parent.chmod(0o755)
+    library.chmod(0o644)
+    data = bytearray(library.read_bytes())
+    data[-1] ^= 1
+    library.write_bytes(bytes(data))
+    again = install_package(package, HOST, store, linker=linker())
+    assert again.key == entry.key
+    data[-1] ^= 1
+    assert (again.path / "lib/libadder.so").read_bytes() == bytes(data)
+
+
+def test_code_is_the_same_each_time(tmp_path: Path) -> None:
+    one = install_package(verified(), HOST, fresh_store(tmp_path / "a"), linker=linker())
+    two = install_package(verified(), HOST, fresh_store(tmp_path / "b"), linker=linker())
+    assert one.key == two.key
+    different = {
+        a.path for a, b in zip(one.files, two.files, strict=True) if a.sha256 != b.sha256
+    }
+    assert different <= {"receipt.json"}, "only times may differ"
+
+
+def test_without_a_linker_the_object_is_kept(store: Store) -> None:
+    entry = install_package(verified(), HOST, store, linker=None)
+    paths = [file.path for file in entry.files]
+    assert "lib/libadder.o" in paths
+    assert "lib/libadder.so" not in paths
+    receipt = Receipt.parse((entry.path / "receipt.json").read_bytes())
+    assert (receipt.artifact, receipt.linker, receipt.answers) == ("object", None, "passed")
+
+
+def test_wrong_answers_are_not_installed(store: Store) -> None:
+    with pytest.raises(CompileError, match="42"):
+        install_package(verified(answer=43), HOST, store, linker=linker())
+    assert not leftovers(store)
+
+
+def test_a_package_without_vectors(store: Store) -> None:
+    entry = install_package(verified(answer=None), HOST, store, linker=linker())
+    receipt = Receipt.parse((entry.path / "receipt.json").read_bytes())
+    assert (receipt.answers, receipt.vectors, receipt.reason) == ("none", 0, "the package has no test vectors")
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"text": TEXT.replace("define double", "define internal double")}, "adder_power"),
+        ({"imports": ()}, "pow"),
+        ({"text": TEXT.replace("@pow(", "@system("), "imports": ("system",)}, "system"),
+    ],
+)
+def test_packages_that_break_their_promise(store: Store, changes: dict[str, object], complaint: str) -> None:
+    with pytest.raises(RefusedError, match=complaint):
+        install_package(verified(**changes), HOST, store, linker=linker())
+    assert not leftovers(store)
+
+
+def test_a_linker_that_fails_leaves_nothing(store: Store, tmp_path: Path) -> None:
+    fake = tmp_path / "ld"
+    fake.write_text("#!/bin/sh\necho 'internal error: out of ideas' >&2\nexit 1\n", encoding="ascii")
+    fake.chmod(0o755)
+    broken = Linker(kind="gnu", command=(str(fake),), version="GNU ld 0")
+    with pytest.raises(CompileError, match="out of ideas"):
+        install_package(verified(), HOST, store, linker=broken)
+    assert not leftovers(store)
+
+
+def test_a_linker_that_does_something_else_is_caught_by_the_gate(store: Store, tmp_path: Path) -> None:
+    other = tmp_path / "ld"
+    other.write_text('#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\ncp input.o "$2"\n', encoding="ascii")
+    other.chmod(0o755)
+    with pytest.raises(RefusedError, match="not a shared library"):
+        install_package(verified(), HOST, store, linker=Linker(kind="gnu", command=(str(other),), version="GNU ld 0"))
+    assert not leftovers(store)
+
+
+def test_two_at_once_compile_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    package, tool, compiled = verified(), linker(), []
+    real = install.compile_package
+
+    def count(*arguments: object) -> object:
+        compiled.append(1)
+        return real(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(install, "compile_package", count)
+    results: list[object] = []
+
+    def work() -> None:
+        try:
+            results.append(install_package(package, HOST, store, linker=tool).key)
+        except VisgetError as error:
+            results.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(results)) == 1
+    assert isinstance(results[0], str)
+    assert len(compiled) == 1
+
+
+KILLED = """
+import sys, time
+sys.path[:0] = {paths!r}
+from pathlib import Path
+from installable import verified
+from visget.cache.store import Store
+from visget.installer import install
+from visget.installer.detect import host_target
+from visget.installer.link import find_linker
+
+def stop(*arguments, **more):
+    print("now", flush=True)
+    time.sleep(60)
+
+install.{stage} = stop
+host = host_target()
+install.install_package(verified(), host, Store.open(Path({root!r})), linker=find_linker("auto", host))
+"""
+
+
+@pytest.mark.parametrize("stage", ["compile_package", "link_library", "check_answers"])
+def test_killed_in_the_middle(store: Store, stage: str) -> None:
+    linker()
+    code = KILLED.format(paths=[str(Path(__file__).parents[1] / "support")], stage=stage, root=str(store.root))
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"now\n"
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+    assert not list((store.root / "native" / "v1").iterdir())
+    begun = time.monotonic()
+    entry = install_package(verified(), HOST, store, linker=linker())
+    assert time.monotonic() - begun < 30, "no stale lock is waited for"
+    assert (entry.path / "lib/libadder.so").exists()
+
+
+def test_a_c_program_links_with_what_is_installed(store: Store, tmp_path: Path) -> None:
+    cc = shutil.which("cc")
+    if cc is None:
+        pytest.skip("no C compiler")
+    from visget.runtime.pkgconfig import compile_flags, link_flags
+
+    entry = install_package(verified(), HOST, store, linker=linker())
+    source = tmp_path / "main.c"
+    source.write_text(
+        '#include <adder/adder.h>\n#include <stdio.h>\n'
+        'int main(void) { printf("%d %g\\n", adder_add(40, 2), adder_power(2, 10)); return 0; }\n',
+        encoding="ascii",
+    )
+    for static in (False, True):
+        program = tmp_path / f"main{static}"
+        flags = [*compile_flags(entry.path, "adder"), str(source), *link_flags(entry.path, "adder", static=static)]
+        subprocess.run([cc, *flags, "-o", program], check=True, cwd=tmp_path)
+        assert subprocess.run([program], capture_output=True, check=True).stdout == b"42 1024\n"
+
+
+@pytest.mark.cross
+@pytest.mark.parametrize("arch", ["aarch64", "riscv64"])
+def test_installed_for_another_architecture(store: Store, tmp_path: Path, arch: str) -> None:
+    emulator = qemu(arch)
+    target = baseline(arch, "musl")
+    entry = install_package(verified(), target, store, linker=find_linker("auto", target))
+    receipt = json.loads((entry.path / "receipt.json").read_bytes())
+    assert receipt["answers"] == "not-run"
+    assert receipt["target"]["triple"] == f"{arch}-unknown-linux-musl"
+    (tmp_path / "main.c").write_text(
+        '#include <adder/adder.h>\n#include <stdio.h>\n'
+        'int main(void) { printf("%d %d %g\\n", adder_add(40, 2), adder_add(-2147483647, -1), adder_power(2, 10)); }\n',
+        encoding="ascii",
+    )
+    cross_compile(
+        target.platform, tmp_path / "main.c", tmp_path / "main", "-static", f"-I{entry.path}/include",
+        f"{entry.path}/lib/libadder.a",
+    )  # fmt: skip
+    done = subprocess.run([*emulator, tmp_path / "main"], capture_output=True, check=True)
+    assert done.stdout == b"42 -2147483648 1024\n"
