@@ -9,10 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from neutral import neutral_ir
 from workerkit import TEXT, sample
 
 from visget.errors import CompileError, FormatError, RefusedError, UnsupportedError
 from visget.format.module import bitcode_of, parse_text
+from visget.format.prototypes import Api
 from visget.installer import child
 from visget.installer import compile as compile_module
 from visget.installer.child import ChildError, run_child
@@ -231,3 +233,16 @@ def test_an_unknown_profile_or_request_is_an_error_not_a_crash() -> None:
     reply = run_child("visget.installer.worker", {"op": "check"}, (b"one",), QUICK)
     assert reply.head["error"] == "internal"
     assert "worker.py" in str(reply.head["at"])
+
+
+def test_remarks_of_the_optimiser_stay_inside(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """LLVM warns on standard error about loops that it was asked to vectorise and could not."""
+    source = (
+        "int f(int *p, int n) {\n#pragma clang loop vectorize(enable)\n"
+        "for (int i = 1; i < n; i++) p[i] = p[p[i - 1] & 7] + p[i - 1] / 3; return p[0]; }\n"
+    )
+    text = neutral_ir(source, tmp_path)
+    assert "llvm.loop.vectorize.enable" in text
+    made = compile_package(sample(text, exports=("f",), imports=(), api=Api()), HERE, QUICK)
+    assert made.object
+    assert capfd.readouterr() == ("", "")
