@@ -30,6 +30,22 @@ _CODES = dict.fromkeys("bhilqn", "int") | dict.fromkeys("BHILQN", "uint") | dict
 _CODES |= {"?": "bool", "c": "int", "P": "pointer"}
 
 
+class Address(ctypes.c_void_p):
+    """An untyped address, as functions that return ``void *`` give it; null is false.
+
+    It can be passed on where C wants a ``void *``, and cast: ``ctypes.cast(address, ctypes.POINTER(...))``.
+    """
+
+    def __repr__(self) -> str:
+        return f"Address({self.value or 0:#x})"
+
+    def __eq__(self, other: object) -> bool:
+        return self.value == other.value if isinstance(other, ctypes.c_void_p) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
 class Element(NamedTuple):
     """What a pointer parameter points to, as far as buffers are concerned."""
 
@@ -58,19 +74,23 @@ def pointer_argument(element: Element, const: bool, c: str) -> Converter:
     anything = element.kind == "any"
     bytewise = anything or (element.size == 1 and element.kind in ("int", "uint"))
     takes_bytes = bytewise and const
-    borrow = ((ctypes.c_ubyte if anything else element.made) * 0).from_buffer if element.kind != "none" else None
+    # ctypes' way to point into a buffer: an array of no elements, which still holds on to the buffer.
+    borrow: Any = ((ctypes.c_ubyte if element.kind in ("any", "none") else element.made) * 0).from_buffer
     mask = element.align - 1
     untyped = ((ctypes.c_void_p,) if anything else ()) + ((ctypes.c_char_p,) if takes_bytes else ())
     known: set[Any] = set()
     """The NumPy types found good so far: looking one up is much cheaper than describing it."""
 
     def from_param(x: Any) -> Any:
-        if takes_bytes and x.__class__ is bytes:
-            return x
+        if bytewise:
+            if takes_bytes and x.__class__ is bytes:
+                return x
+            if x.__class__ is bytearray:
+                return borrow(x)
         try:
             if getattr(x, "dtype", None) in known:
                 # Refuses what is not contiguous or not writable; the slow way then says why, or lets it pass.
-                held = borrow(x)  # type: ignore[misc]
+                held = borrow(x)
                 if not ctypes.addressof(held) & mask:
                     return held
         except (TypeError, ValueError, BufferError):
@@ -98,7 +118,7 @@ def pointer_argument(element: Element, const: bool, c: str) -> Converter:
             held.owner = view
             address = held.value or 0
         else:
-            held = borrow(view)  # type: ignore[misc]
+            held = borrow(view)
             address = ctypes.addressof(held)
         if address & mask:
             raise TypeError(f"{_describe(x, view)} is not aligned to {element.align} bytes; pass a copy of it")
@@ -254,7 +274,7 @@ def _read_only(x: object, view: memoryview, c: str) -> str:
 
 def _no_buffer(x: object, element: Element, c: str, why: str) -> str:
     got = f"expected {c}, got {article(_type_name(x))}"
-    if isinstance(x, str):
+    if isinstance(x, str) and (element.made is None or element.size == 1):
         return f"{got}; C strings are bytes: pass text.encode()"
     if isinstance(x, list | tuple) and element.kind not in ("any", "none"):
         return f"{got}; make it an array: numpy.asarray(..., dtype=numpy.{element.label()})"

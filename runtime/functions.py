@@ -18,11 +18,10 @@ from typing import Any, NoReturn, cast
 
 from visget.errors import UnsupportedError
 from visget.format import prototypes as c
-from visget.runtime.arrays import Element, pointer_argument, same_type
+from visget.runtime.arrays import Address, Element, pointer_argument
+from visget.runtime.callbacks import callback_argument
 from visget.runtime.scalars import Converter, article, integer_argument, real_argument
-from visget.runtime.types import Address, Types
-
-_Native: Any = ctypes.CFUNCTYPE(None).__base__
+from visget.runtime.types import Types
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +61,10 @@ def make_function(
     except UnsupportedError as error:
         return _finish(_uncallable(function, str(error)), function, names, types, module)
 
+    checked = call
+    if any(_is_callback(parameter.type) for parameter in function.parameters):
+        checked = types.pending.raising(call)
+
     def explain(arguments: Sequence[object], error: ctypes.ArgumentError) -> Exception:
         for number, (converter, value) in enumerate(zip(converters, arguments, strict=True)):
             try:
@@ -72,10 +75,10 @@ def make_function(
         return TypeError(f"{function.name}(): {error}")
 
     if len(names) < len(_SHAPES):
-        made: Any = _SHAPES[len(names)](call, explain)
+        made: Any = _SHAPES[len(names)](checked, explain)
         _rename(made, function.name, names)
     else:
-        made = _many(call, explain, function.name, names)
+        made = _many(checked, explain, function.name, names)
     made.native = call
     return _finish(made, function, names, types, module)
 
@@ -126,11 +129,15 @@ def _converter(parameter: c.Parameter, types: Types) -> Any:
         return _record_argument(types.by_value(type_.name), parameter.c)
     if isinstance(type_, c.Array):
         type_ = c.Pointer(type_.element)
-    if isinstance(type_, c.Pointer) and isinstance(type_.target, c.FunctionType):
-        return _callback_argument(types.storage(type_), types, parameter.c)
+    if _is_callback(type_):
+        return callback_argument(types.storage(type_), types.pending, parameter.c)
     if isinstance(type_, c.Pointer):
         return pointer_argument(_element(type_.target, types), type_.const, parameter.c)
     raise UnsupportedError(f"Python cannot pass {c.c_text(type_)}")
+
+
+def _is_callback(type_: c.CType) -> bool:
+    return isinstance(type_, c.Pointer) and isinstance(type_.target, c.FunctionType)
 
 
 def _element(target: c.CType, types: Types) -> Element:
@@ -165,52 +172,6 @@ def _record_argument(made: Any, spelled: str) -> Converter:
         raise TypeError(f"expected {spelled} (an instance of {made.__name__}), got {article(type(x).__name__)}")
 
     return Converter(from_param)
-
-
-def _callback_argument(made: Any, types: Types, spelled: str) -> Converter:
-    """Return the converter for a function pointer.
-
-    Python callables are wrapped and kept for the life of the library, since C may keep the pointer: pass the same
-    callable again rather than a new lambda for every call. An exception in a callback cannot cross C: it is
-    reported by ``sys.unraisablehook`` and C gets 0.
-    """
-
-    def from_param(x: Any) -> Any:
-        if x is None:
-            return None
-        native = getattr(x, "native", x)
-        if isinstance(native, _Native):
-            if made is not Address and not _same_function(native, made):
-                raise TypeError(f"expected {spelled}, got a C function of another type")
-            return ctypes.cast(native, ctypes.c_void_p)
-        if made is Address:
-            raise TypeError(f"expected {spelled}, which Python cannot make; pass a ctypes function of that type")
-        if not callable(x):
-            raise TypeError(f"expected {spelled}: a callable or None, got {article(type(x).__name__)}")
-        # Methods and other callables that compare equal may share; what cannot be hashed is kept by identity.
-        key: object = (made, x)
-        try:
-            hash(key)
-        except TypeError:
-            key = (made, id(x))
-        thunk = types.callbacks.get(key)
-        if thunk is None:
-            thunk = types.callbacks.setdefault(key, made(x))
-        return thunk
-
-    return Converter(from_param)
-
-
-def _same_function(native: Any, made: Any) -> bool:
-    """Return whether a ctypes function may stand for a callback type, as far as its own types are known."""
-    if isinstance(native, made) or native.argtypes is None:
-        return True
-    if len(native.argtypes) != len(made._argtypes_):
-        return False
-    return all(
-        isinstance(one, Converter) or one is other or same_type(one, other)
-        for one, other in zip(native.argtypes, made._argtypes_, strict=True)
-    )
 
 
 def _result(type_: c.CType, types: Types) -> tuple[Any, Callable[..., Any] | None]:
@@ -355,6 +316,26 @@ def _shape6(call: Any, explain: Any) -> Any:
     return f
 
 
+def _shape7(call: Any, explain: Any) -> Any:
+    def f(a: Any, b: Any, c: Any, d: Any, e: Any, g: Any, h: Any) -> Any:
+        try:
+            return call(a, b, c, d, e, g, h)
+        except ctypes.ArgumentError as error:
+            raise explain((a, b, c, d, e, g, h), error) from None
+
+    return f
+
+
+def _shape8(call: Any, explain: Any) -> Any:
+    def f(a: Any, b: Any, c: Any, d: Any, e: Any, g: Any, h: Any, i: Any) -> Any:
+        try:
+            return call(a, b, c, d, e, g, h, i)
+        except ctypes.ArgumentError as error:
+            raise explain((a, b, c, d, e, g, h, i), error) from None
+
+    return f
+
+
 _SHAPES: tuple[Callable[[Any, Any], FunctionType], ...] = (
     _shape0,
     _shape1,
@@ -363,4 +344,6 @@ _SHAPES: tuple[Callable[[Any, Any], FunctionType], ...] = (
     _shape4,
     _shape5,
     _shape6,
+    _shape7,
+    _shape8,
 )

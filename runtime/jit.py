@@ -7,29 +7,38 @@ library has no shared object because no linker was found.
 from __future__ import annotations
 
 import ctypes
+import io
 from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
 
 from visget.errors import LoadError
 
 _loaded: list[Any] = []
 """The linked libraries; LLVM unmaps one, and runs its destructors, as soon as nobody holds it."""
+# LLVM's linker in memory skips the first without a word and ends the process at the second.
+_NEEDS_LINKER = {"constructors": (".init_array", ".fini_array"), "thread-local variables": (".tdata", ".tbss")}
 
 
 class JitLibrary:
     """A loaded object file that answers like a ``ctypes.CDLL``: functions as attributes and by subscript."""
 
-    def __init__(self, engine: Any, name: str) -> None:
+    def __init__(self, engine: Any, name: str, path: Path) -> None:
         self._engine = engine
         self._name = name
+        self._path = path
 
     def __getitem__(self, symbol: str) -> Any:
         try:
             found = self._engine.lookup(self._name, symbol)
-        except RuntimeError:
-            raise AttributeError(f"{self._name} has no function {symbol}") from None
+        except RuntimeError as error:
+            if "Symbols not found" in str(error):
+                raise AttributeError(f"{self._name} has no function {symbol}") from None
+            # The code is linked when something of it is first asked for.
+            raise _unlinkable(self._name, str(error), self._path) from error
         _loaded.append(found)
         return ctypes.CFUNCTYPE(ctypes.c_int)(found[symbol])
 
@@ -53,15 +62,25 @@ def load_object(path: Path, name: str) -> JitLibrary:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     try:
+        image = path.read_bytes()
+        # Not with LLVM's own reader, which ends the process when the file is damaged.
+        sections = [str(section.name) for section in ELFFile(io.BytesIO(image)).iter_sections()]
+        for what, names in _NEEDS_LINKER.items():
+            if any(section.startswith(names) for section in sections):
+                raise _unlinkable(name, f"it has {what}, which only work in a linked library", path)
         engine = llvm.create_lljit_compiler(suppress_errors=True)
-        builder = llvm.JITLibraryBuilder().add_object_img(path.read_bytes())
+        builder = llvm.JITLibraryBuilder().add_object_img(image)
         _loaded.append(builder.add_current_process().link(engine, name))
     except OSError as error:
         raise LoadError(f"{name} cannot be read: {error.strerror}", where=str(path)) from error
-    except RuntimeError as error:
-        raise LoadError(
-            f"LLVM cannot load {name}: {str(error).strip()}",
-            hint="install a linker (ld.lld, ld or cc), then install the library again",
-            where=str(path),
-        ) from error
-    return JitLibrary(engine, name)
+    except (RuntimeError, ELFError) as error:
+        raise _unlinkable(name, str(error), path) from error
+    return JitLibrary(engine, name, path)
+
+
+def _unlinkable(name: str, why: str, path: Path) -> LoadError:
+    return LoadError(
+        f"LLVM cannot load {name}: {why.strip()}",
+        hint="install a linker (ld.lld, ld or cc, or pip install ziglang), then install the library again",
+        where=str(path),
+    )

@@ -105,29 +105,16 @@ class Library:
 
     def _table(self) -> dict[str, Any]:
         """Return what each name stands for, without making any of it."""
-        if self._items is None:
+        items = self._items
+        if items is None:
             with self._lock:
-                # Another thread may have been faster; its classes are then the ones.
-                if self._items is not None:
-                    return self._items
-                api = self._read_api()
-                self._function_names = tuple(function.name for function in api.functions)
-                items: dict[str, Any] = {}
-                # C keeps functions and struct tags apart; of two with one name the later entry here has it.
-                for record in api.records:
-                    items[record.name] = items[short_name(record.name)] = record
-                for item in api.enums:
-                    items[item.name] = items[short_name(item.name)] = item
-                for constant in api.constants:
-                    items[constant.name] = constant
-                for item in api.enums:
-                    items.update((name, (item.name, value)) for name, value in item.values)
-                for function in api.functions:
-                    items[function.name] = function
-                items.pop("", None)
-                self._types: Types = Types(api, self._module)
-                self._items = items
-        return self._items
+                items = self._items
+                if items is None:
+                    api = self._read_api()
+                    self._types: Types = Types(api, self._module)
+                    self._function_names = tuple(function.name for function in api.functions)
+                    self._items = items = _names(api)
+        return items
 
     @property
     def _module(self) -> str:
@@ -156,6 +143,22 @@ class Library:
         message = f"the library {self.name} {self.version} has no {name!r}"
         close = difflib.get_close_matches(name, self._table(), 3)
         return f"{message}; did you mean {' or '.join(close)}?" if close else message
+
+
+def _names(api: Api) -> dict[str, Any]:
+    """Return the item that each name of the interface stands for; an enum value is (name of the enum, value)."""
+    items: dict[str, Any] = {}
+    # C keeps functions and struct tags apart; of two with one name the later entry here has it.
+    declarations: tuple[Record | Enum, ...] = (*api.records, *api.enums)
+    for declared in declarations:
+        items[declared.name] = items[short_name(declared.name)] = declared
+    for constant in api.constants:
+        items[constant.name] = constant
+    for enum in api.enums:
+        items.update((name, (enum.name, value)) for name, value in enum.values)
+    for function in api.functions:
+        items[function.name] = function
+    return items
 
 
 def open_library(directory: Path, *, name: str, version: str) -> Library:

@@ -123,5 +123,7 @@ def real_argument(size: int) -> Converter:
 
 
 def article(noun: str) -> str:
-    """Return `noun` with "a" or "an" before it."""
+    """Return `noun` with "a" or "an" before it, unless it is "bytes"."""
+    if noun == "bytes":
+        return noun
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"

@@ -16,23 +16,9 @@ from typing import Any
 
 from visget.errors import LoadError, UnsupportedError
 from visget.format import prototypes as c
+from visget.runtime.arrays import Address
+from visget.runtime.callbacks import Pending
 from visget.runtime.scalars import INTEGERS
-
-
-class Address(ctypes.c_void_p):
-    """An untyped address, as functions that return ``void *`` give it; null is false.
-
-    It can be passed on where C wants a ``void *``, and cast: ``ctypes.cast(address, ctypes.POINTER(...))``.
-    """
-
-    def __repr__(self) -> str:
-        return f"Address({self.value or 0:#x})"
-
-    def __eq__(self, other: object) -> bool:
-        return self.value == other.value if isinstance(other, ctypes.c_void_p) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.value)
 
 
 class _Shown:
@@ -63,8 +49,8 @@ class Types:
         self._undefined: list[str] = []
         self._defined: set[str] = set()
         self._not_by_value: dict[str, str] = {}
-        self.callbacks: dict[object, object] = {}
-        """Every Python function that C was given, for as long as C may call it."""
+        self.pending = Pending()
+        """The Python functions that C was given, and what they raised."""
 
     def record(self, name: str) -> Any:
         """Return the class of the struct or union `name`; an incomplete one has no fields."""
@@ -113,7 +99,7 @@ class Types:
         Raises:
             UnsupportedError: ctypes would pass it in other registers than the compiler does.
         """
-        made = self.record(name)
+        made = self.storage(c.RecordRef(name))
         record = self._records[name]
         if reason := self._by_value_obstacle(record):
             raise UnsupportedError(f"{name} cannot be passed by value from Python: {reason}")
