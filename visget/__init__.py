@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from visget.version import __version__
 
 if TYPE_CHECKING:
-    from visget.api import load, path
     from visget.errors import VisgetError
+    from visget.loading import load, path
 
 __all__ = ["VisgetError", "__version__", "load", "path"]
 
-_HOME = {"load": "visget.api", "path": "visget.api", "VisgetError": "visget.errors"}
+_HOME = {"load": "visget.loading", "path": "visget.loading", "VisgetError": "visget.errors"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,56 +1,50 @@
 """The whole story, one screen per verb: build, check, publish, install, load and what lies between.
 
 The command line and Python programs call the same functions. Invariant: this module only connects the rooms; it
-holds no knowledge of formats, compilers or file layouts. ``load`` and ``path`` import nothing heavy unless the
-library has to be compiled first.
+holds no knowledge of formats, compilers or file layouts. ``load``, ``path`` and ``resolve`` live in
+visget/loading.py, which imports far less.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from visget.cache.entry import NativeEntry
 from visget.cache.environment import Environment, Installed
 from visget.cache.store import Store
 from visget.config import Settings, read_settings
-from visget.errors import CacheError, NotFoundError, RefusedError
+from visget.errors import NotFoundError, RefusedError
+from visget.installing import InstallResult, install_verified
+from visget.loading import load, not_installed, path, resolve
 from visget.names import Requirement, parse_name, parse_version
 from visget.obtain import obtain
 from visget.progress import SILENT, Progress
-from visget.wiring import limits_of, linker_of, machine_key, network_of, target_of
+from visget.wiring import limits_of, linker_of, network_of, target_of
 
 if TYPE_CHECKING:
     from visget.format.findings import Finding
-    from visget.format.package import Package, VerifiedPackage
+    from visget.format.package import Package
     from visget.installer.plan import Plan
-    from visget.installer.target import Target
     from visget.registry.directory import Published
-    from visget.runtime.library import Library
     from visget.toolchain.builder import BuildResult
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstallResult:
-    """What one installation did."""
-
-    name: str
-    """The package."""
-    version: str
-    """The version that is now installed."""
-    target: str
-    """The target that it was compiled for, in short; the receipt has every feature."""
-    foreign: bool
-    """Whether that is another target than the one that `load` uses."""
-    entry: NativeEntry
-    """The native artifact."""
-    reused: bool
-    """Whether the artifact was already there and nothing was compiled."""
-    first_use: bool
-    """Whether this installation trusted the package's signers for the first time."""
-    signers: tuple[str, ...]
-    """Ids of the keys that signed it."""
+__all__ = [
+    "InstallResult",
+    "build",
+    "check",
+    "install",
+    "installed",
+    "load",
+    "path",
+    "plan",
+    "publish",
+    "read_package_file",
+    "resolve",
+    "rollback",
+    "uninstall",
+    "use",
+]
 
 
 # ---- authors ---------------------------------------------------------------------------------------------
@@ -176,7 +170,7 @@ def install(text: str, *, registry: str | None = None, target: str | None = None
     wanted = target_of(settings, target)
     store = Store.open(settings.home)
     found = obtain(requirement, registry=registry, trust=trust, settings=settings, progress=progress)
-    return _install_verified(
+    return install_verified(
         found.verified, store, wanted, source=found.location, first_use=found.first_use, settings=settings,
         progress=progress,
     )  # fmt: skip
@@ -195,25 +189,6 @@ def plan(text: str, *, registry: str | None = None, target: str | None = None, t
         requirement, registry=registry, trust=trust, settings=settings, progress=progress, remember=False
     )
     return plan_package(found.verified, wanted, store, linker=linker_of(settings, wanted))
-
-
-def _install_verified(verified: VerifiedPackage, store: Store, target: Target, *, source: str, first_use: bool,
-                      settings: Settings, progress: Progress, select: bool = True) -> InstallResult:  # fmt: skip
-    from visget.installer.install import install_package, plan_package
-
-    manifest = verified.package.manifest
-    linker = linker_of(settings, target)
-    reused = plan_package(verified, target, store, linker=linker).cached
-    entry = install_package(verified, target, store, linker=linker, limits=limits_of(settings), progress=progress)
-    Environment(store).record(
-        manifest.name, str(manifest.version), package=verified.package.digest, signers=verified.signers,
-        natives={machine_key(settings, target): entry.key}, source=source, select=select,
-    )  # fmt: skip
-    return InstallResult(
-        name=manifest.name, version=str(manifest.version), target=str(target),
-        foreign=machine_key(settings, target) != machine_key(settings, None), entry=entry, reused=reused,
-        first_use=first_use, signers=tuple(verified.signers),
-    )  # fmt: skip
 
 
 def installed(*, settings: Settings | None = None) -> list[Installed]:
@@ -264,96 +239,5 @@ def _matching(text: str, environment: Environment) -> list[Installed]:
         if item.name == wanted.name and wanted.specifier.contains(item.version, prereleases=True)
     ]
     if not found:
-        raise _not_installed(wanted.name, str(wanted.specifier).removeprefix("==") or None, everything)
+        raise not_installed(wanted.name, str(wanted.specifier).removeprefix("==") or None, everything)
     return found
-
-
-# ---- programs --------------------------------------------------------------------------------------------
-
-
-def load(name: str, version: str | None = None, *, settings: Settings | None = None) -> Library:
-    """Load an installed library into this process and return it with typed functions.
-
-    Args:
-        name: the package's name.
-        version: one of the installed versions; None means the selected one.
-
-    Raises:
-        NotFoundError: it is not installed.
-        LoadError: the library cannot be loaded.
-    """
-    from visget.runtime.library import open_library
-
-    installed, entry = resolve(name, version, settings=settings)
-    return open_library(entry.path, name=installed.name, version=installed.version)
-
-
-def path(name: str, version: str | None = None, *, settings: Settings | None = None) -> Path:
-    """Return the shared library of an installed package, for ``ctypes.CDLL`` or a linker.
-
-    Raises:
-        NotFoundError: it is not installed, or was installed without a linker and has no shared library.
-    """
-    installed, entry = resolve(name, version, settings=settings)
-    found = entry.path / "lib" / f"lib{installed.name}.so"
-    if not found.exists():
-        raise NotFoundError(
-            f"{installed.name} {installed.version} has no shared library: there was no linker when it was installed",
-            where=str(entry.path),
-            hint="pip install 'visget[author]' (it brings a linker) and install it again; visget.load works as it is",
-        )
-    return found
-
-
-def resolve(name: str, version: str | None = None, *, settings: Settings | None = None,
-            progress: Progress = SILENT) -> tuple[Installed, NativeEntry]:  # fmt: skip
-    """Return what is installed under `name` and its native entry for this machine, compiling it when it is missing.
-
-    A shared home directory serves machines with different processors: the package is there, but this machine's
-    artifact may not be. A damaged artifact is missing, too. In both cases it is compiled again from the package.
-
-    Raises:
-        NotFoundError: nothing of that name and version is installed.
-    """
-    settings = settings or read_settings()
-    store = Store.open(settings.home)
-    wanted = str(parse_version(version)) if version is not None else None
-    found = Environment(store).lookup(parse_name(name), wanted)
-    if found is None:
-        raise _not_installed(name, version, Environment(store).installed())
-    key = found.natives.get(machine_key(settings, None))
-    entry = store.native(key) if key is not None else None
-    return found, entry or _compile_again(found, store, settings, progress)
-
-
-def _compile_again(found: Installed, store: Store, settings: Settings, progress: Progress) -> NativeEntry:
-    from visget.format.keys import parse_key_id
-    from visget.format.package import open_package, verify_package
-
-    data, envelope = store.package(found.package), store.envelope(found.package)
-    if data is None or envelope is None:
-        raise CacheError(
-            f"{found.name} {found.version} is damaged in the store and its package is gone, too",
-            where=str(store.root),
-            hint=f"fetch it again: visget install {found.name}=={found.version}",
-        )
-    keys = [parse_key_id(signer) for signer in found.signers]
-    verified = verify_package(open_package(data), envelope, keys)
-    return _install_verified(
-        verified, store, target_of(settings, None), source=found.source, first_use=False, settings=settings,
-        progress=progress, select=False,
-    ).entry  # fmt: skip
-
-
-def _not_installed(name: str, version: str | None, installed: list[Installed]) -> NotFoundError:
-    import difflib
-
-    versions = [item.version for item in installed if item.name == name]
-    if versions:
-        return NotFoundError(
-            f"{name} {version} is not installed; installed: {', '.join(versions)}",
-            hint=f"visget install {name}=={version}",
-        )
-    close = difflib.get_close_matches(name, [item.name for item in installed], n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"visget install {name}"
-    return NotFoundError(f"{name!r} is not installed", hint=hint)

@@ -13,7 +13,7 @@ from visget.cli_common import Ui, command
 from visget.config import Settings, with_options
 
 if TYPE_CHECKING:
-    from visget.api import InstallResult
+    from visget.installing import InstallResult
 
 
 @command(

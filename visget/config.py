@@ -8,9 +8,7 @@ The keys are described in docs/reference/configuration.md.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -94,11 +92,25 @@ class Settings:
             return self.registries[wanted]
         if "://" in wanted or "/" in wanted or wanted in (".", "..") or Path(wanted).is_dir():
             return wanted
+        import difflib
+
         close = difflib.get_close_matches(wanted, self.registries, n=1)
         raise UsageError(
             f"there is no registry called {wanted!r}",
             hint=f"did you mean {close[0]!r}?" if close else "give a directory, a URL, or a name from config.toml",
         )
+
+
+def read_load_settings(environ: Mapping[str, str] | None = None) -> Settings:
+    """Return the settings as far as loading a library needs them: the store and the target.
+
+    Where config.toml does not even contain the word "target" it is not parsed: importing the TOML parser would
+    cost more than everything else that a load does.
+
+    Raises:
+        UsageError: as read_settings().
+    """
+    return _read(os.environ if environ is None else environ, {}, only="target")
 
 
 def read_settings(environ: Mapping[str, str] | None = None, **options: object) -> Settings:
@@ -111,7 +123,10 @@ def read_settings(environ: Mapping[str, str] | None = None, **options: object) -
     Raises:
         UsageError: config.toml or a variable holds something else than what its key takes.
     """
-    env = os.environ if environ is None else environ
+    return _read(os.environ if environ is None else environ, options)
+
+
+def _read(env: Mapping[str, str], options: Mapping[str, object], only: str | None = None) -> Settings:
     config = Path(env["VISGET_CONFIG_DIR"]) if env.get("VISGET_CONFIG_DIR") else config_dir()
     values: dict[str, object] = {
         "home": Path(env["VISGET_HOME"]) if env.get("VISGET_HOME") else data_dir(),
@@ -119,7 +134,7 @@ def read_settings(environ: Mapping[str, str] | None = None, **options: object) -
         "config": config,
         "jobs": _cores(),
     }
-    values.update(_from_file(config / "config.toml"))
+    values.update(_from_file(config / "config.toml", only))
     values.update(_from_environment(env))
     values.update({key: value for key, value in options.items() if value is not None})
     values["home"] = Path(str(values["home"])).expanduser().absolute()
@@ -130,13 +145,18 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _from_file(path: Path) -> dict[str, object]:
+def _from_file(path: Path, only: str | None = None) -> dict[str, object]:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read the configuration: {error}", where=str(path)) from error
+    if only is not None and only not in text:
+        return {}
+    import difflib
+    import tomllib
+
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import NewType
-
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from typing import TYPE_CHECKING, NewType
 
 from visget.errors import UsageError
+
+if TYPE_CHECKING:
+    # Imported where a version is parsed: `visget.load` never parses one, and packaging costs it milliseconds.
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
 
 PackageName = NewType("PackageName", str)
 """A name that passed parse_name()."""
@@ -52,6 +54,8 @@ def parse_version(text: str) -> Version:
     Raises:
         UsageError: it is not one.
     """
+    from packaging.version import InvalidVersion, Version
+
     try:
         return Version(text)
     except InvalidVersion as error:
@@ -76,6 +80,8 @@ class Requirement:
         Raises:
             UsageError: the name or a version clause is malformed.
         """
+        from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
         match = _REQUIREMENT.match(text)
         if match is None:
             raise UsageError(f"{text[:80]!r} is not a requirement", hint="write NAME, NAME==1.2 or NAME>=1.2,<2")

@@ -1,0 +1,74 @@
+"""From a verified package to an installed one: compile it, or find it compiled, and write it into the environment.
+
+Invariant: the environment names an artifact only after the store holds it complete.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from visget.cache.entry import NativeEntry
+from visget.cache.environment import Environment
+from visget.cache.store import Store
+from visget.config import Settings
+from visget.progress import Progress
+from visget.wiring import limits_of, linker_of, machine_key
+
+if TYPE_CHECKING:
+    from visget.format.package import VerifiedPackage
+    from visget.installer.target import Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallResult:
+    """What one installation did."""
+
+    name: str
+    """The package."""
+    version: str
+    """The version that is now installed."""
+    target: str
+    """The target that it was compiled for, in short; the receipt has every feature."""
+    foreign: bool
+    """Whether that is another target than the one that `load` uses."""
+    entry: NativeEntry
+    """The native artifact."""
+    reused: bool
+    """Whether the artifact was already there and nothing was compiled."""
+    first_use: bool
+    """Whether this installation trusted the package's signers for the first time."""
+    signers: tuple[str, ...]
+    """Ids of the keys that signed it."""
+
+
+def install_verified(verified: VerifiedPackage, store: Store, target: Target, *, source: str, first_use: bool,
+                      settings: Settings, progress: Progress, select: bool = True) -> InstallResult:  # fmt: skip
+    """Compile `verified` for `target` unless the store has it already, and record it as installed.
+
+    Args:
+        verified: the package.
+        store: where it goes.
+        target: what it is compiled for.
+        source: the identity of the registry that it came from.
+        first_use: passed on into the result.
+        select: make it the version that `load` takes.
+
+    Raises:
+        VisgetError: a stage failed; nothing was installed.
+    """
+    from visget.installer.install import install_package, plan_package
+
+    manifest = verified.package.manifest
+    linker = linker_of(settings, target)
+    reused = plan_package(verified, target, store, linker=linker).cached
+    entry = install_package(verified, target, store, linker=linker, limits=limits_of(settings), progress=progress)
+    Environment(store).record(
+        manifest.name, str(manifest.version), package=verified.package.digest, signers=verified.signers,
+        natives={machine_key(settings, target): entry.key}, source=source, select=select,
+    )  # fmt: skip
+    return InstallResult(
+        name=manifest.name, version=str(manifest.version), target=str(target),
+        foreign=machine_key(settings, target) != machine_key(settings, None), entry=entry, reused=reused,
+        first_use=first_use, signers=tuple(verified.signers),
+    )  # fmt: skip

@@ -1,0 +1,134 @@
+"""``visget.load`` and ``visget.path``: from a name to a library in this process.
+
+Invariant: loading an installed library imports neither LLVM, nor cryptography, nor anything of registries; only
+when this machine's artifact is missing or damaged is the installer imported, to compile it again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from visget.cache.entry import NativeEntry
+from visget.cache.environment import Environment, Installed
+from visget.cache.store import Store
+from visget.config import Settings, read_load_settings, read_settings
+from visget.errors import CacheError, NotFoundError, TrustError, VisgetError
+from visget.names import Requirement, parse_name, parse_version
+from visget.progress import SILENT, Progress
+from visget.wiring import machine_key, target_of
+
+if TYPE_CHECKING:
+    from visget.format.package import VerifiedPackage
+    from visget.runtime.library import Library
+
+
+def load(name: str, version: str | None = None, *, settings: Settings | None = None) -> Library:
+    """Load an installed library into this process and return it with typed functions.
+
+    Args:
+        name: the package's name.
+        version: one of the installed versions; None means the selected one.
+
+    Raises:
+        NotFoundError: it is not installed.
+        LoadError: the library cannot be loaded.
+    """
+    from visget.runtime.library import open_library
+
+    installed, entry = resolve(name, version, settings=settings)
+    return open_library(entry.path, name=installed.name, version=installed.version)
+
+
+def path(name: str, version: str | None = None, *, settings: Settings | None = None) -> Path:
+    """Return the shared library of an installed package, for ``ctypes.CDLL`` or a linker.
+
+    Raises:
+        NotFoundError: it is not installed, or was installed without a linker and has no shared library.
+    """
+    installed, entry = resolve(name, version, settings=settings)
+    found = entry.path / "lib" / f"lib{installed.name}.so"
+    if not found.exists():
+        raise NotFoundError(
+            f"{installed.name} {installed.version} has no shared library: there was no linker when it was installed",
+            where=str(entry.path),
+            hint="pip install 'visget[author]' (it brings a linker) and install it again; visget.load works as it is",
+        )
+    return found
+
+
+def resolve(name: str, version: str | None = None, *, settings: Settings | None = None,
+            progress: Progress = SILENT) -> tuple[Installed, NativeEntry]:  # fmt: skip
+    """Return what is installed under `name` and its native entry for this machine, compiling it when it is missing.
+
+    A shared home directory serves machines with different processors: the package is there, but this machine's
+    artifact may not be. A damaged artifact is missing, too. In both cases it is compiled again from the package.
+
+    Raises:
+        NotFoundError: nothing of that name and version is installed.
+    """
+    light = settings or read_load_settings()
+    store = Store.open(light.home)
+    wanted = str(parse_version(version)) if version is not None else None
+    found = Environment(store).lookup(parse_name(name), wanted)
+    if found is None:
+        raise not_installed(name, version, Environment(store).installed())
+    key = found.natives.get(machine_key(light, None))
+    entry = store.native(key) if key is not None else None
+    return found, entry or _compile_again(found, store, settings or read_settings(), progress)
+
+
+def _compile_again(found: Installed, store: Store, settings: Settings, progress: Progress) -> NativeEntry:
+    from visget.format.keys import parse_key_id
+    from visget.format.package import open_package, verify_package
+    from visget.installing import install_verified
+
+    data, envelope = store.package(found.package), store.envelope(found.package)
+    if data is None or envelope is None:
+        verified = _fetch_again(found, settings, progress)
+    else:
+        verified = verify_package(open_package(data), envelope, [parse_key_id(signer) for signer in found.signers])
+    return install_verified(
+        verified, store, target_of(settings, None), source=found.source, first_use=False, settings=settings,
+        progress=progress, select=False,
+    ).entry  # fmt: skip
+
+
+def _fetch_again(found: Installed, settings: Settings, progress: Progress) -> VerifiedPackage:
+    from visget.obtain import obtain
+
+    title = f"{found.name} {found.version}"
+    try:
+        wanted = Requirement.parse(f"{found.name}=={found.version}")
+        again = obtain(wanted, registry=found.source or None, settings=settings, progress=progress).verified
+    except TrustError:
+        raise
+    except VisgetError as error:
+        raise CacheError(
+            f"{title} is damaged in the store, its package is gone too, and it cannot be fetched: {error.message}",
+            where=str(settings.home),
+            hint=error.hint or f"install it again: visget install {found.name}=={found.version}",
+        ) from error
+    if again.package.digest != found.package:
+        raise TrustError(
+            f"the registry now offers other bytes as {title} than were installed before",
+            where=found.source,
+            hint="versions never change; tell the registry's operator and the author",
+            details={"expected": found.package, "actual": again.package.digest},
+        )
+    return again
+
+
+def not_installed(name: str, version: str | None, installed: list[Installed]) -> NotFoundError:
+    """Return the error that says that `name` is not installed, and what to do about it."""
+    import difflib
+
+    versions = [item.version for item in installed if item.name == name]
+    if versions:
+        return NotFoundError(
+            f"{name} {version} is not installed; installed: {', '.join(versions)}",
+            hint=f"visget install {name}=={version}",
+        )
+    close = difflib.get_close_matches(name, [item.name for item in installed], n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"visget install {name}"
+    return NotFoundError(f"{name!r} is not installed", hint=hint)
