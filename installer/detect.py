@@ -100,7 +100,8 @@ class HostFacts:
             ("OpenCL", f"no device: {self.opencl.reason}" if self.opencl.reason else ""),
             ("target", f"{wanted}{'' if wanted == self.target else ' (not this machine)'}"),
             ("features", " ".join(on) or f"those of {wanted.cpu}"),
-            ("off", " ".join(off)),
+            # On this machine itself that is everything that other machines have.
+            ("off", "" if wanted == self.target else " ".join(off)),
             ("masked", ", ".join(self.masked)),
         ]
         return [f"{name:<10} {text}" for name, text in rows if text]

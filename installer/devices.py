@@ -14,9 +14,9 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
+from visget.installer.child import python_command
+
 _TIMEOUT = 20.0
-# The child finds packages where this process does, but obeys no PYTHON* variable and runs nothing of the user's.
-_BOOT = "import sys; sys.path[:] = sys.argv[1:]; from visget.installer.devices import main; main()"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,8 @@ def list_devices(timeout: float = _TIMEOUT) -> DeviceList:
     """Return the OpenCL devices; never raises because of a driver."""
     if importlib.util.find_spec("pyopencl") is None:
         return DeviceList(devices=(), reason="pyopencl is not installed (pip install 'visget[opencl]')")
-    command = [sys.executable, "-I", "-S", "-c", _BOOT, *filter(None, sys.path)]
+    # pyopencl needs packages that visget does not know by name: the child finds them where this process does.
+    command = [*python_command("visget.installer.devices"), *filter(None, sys.path)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
@@ -81,7 +82,7 @@ def parse_reply(status: int, output: bytes, complaints: bytes) -> DeviceList:
     return DeviceList(devices=devices, reason="" if devices else "there is no OpenCL driver")
 
 
-def main() -> None:
+def main(_parent: int) -> None:
     """Ask every platform for its devices and write them to standard output."""
     import pyopencl  # only in the child: importing it loads the drivers' loader
 

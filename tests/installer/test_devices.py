@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -16,20 +17,26 @@ DEVICE = {
 def test_it_always_answers() -> None:
     found = list_devices()
     assert bool(found.devices) != bool(found.reason)
+    assert "could not be asked" not in found.reason
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """Let the child run `code` in place of the drivers."""
+    monkeypatch.setattr(devices, "python_command", lambda _: [sys.executable, "-c", code])
 
 
 def test_a_hanging_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "_BOOT", "import time; time.sleep(30)")
+    pretend(monkeypatch, "import time; time.sleep(30)")
     assert "did not answer" in list_devices(timeout=0.5).reason
 
 
 def test_a_crashing_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "_BOOT", "import os; os.kill(os.getpid(), 11)")
+    pretend(monkeypatch, "import os; os.kill(os.getpid(), 11)")
     assert "signal 11" in list_devices().reason
 
 
 def test_a_child_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "_BOOT", "raise RuntimeError('no ICD')")
+    pretend(monkeypatch, "raise RuntimeError('no ICD')")
     assert "no ICD" in list_devices().reason
 
 
