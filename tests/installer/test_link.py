@@ -5,6 +5,7 @@ import io
 import os
 import shutil
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -262,3 +263,41 @@ def test_libc_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     assert libc_identity(baseline("riscv64", "musl")) == "stand-in"
     monkeypatch.setattr(clibrary, "libc_family", lambda: "musl")
     assert host_libraries(GENERIC) is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_thread_local_variables_and_constructors(tmp_path: Path, kind: str) -> None:
+    text = """
+    @mine = internal thread_local global i32 40
+    @ready = internal global i32 0
+    @first = internal constant ptr @begin, section ".init_array", align 8
+    @llvm.used = appending global [1 x ptr] [ptr @first], section "llvm.metadata"
+    define internal void @begin() {
+      store i32 2, ptr @ready
+      ret void
+    }
+    define i32 @next() {
+      %p = call ptr @llvm.threadlocal.address.p0(ptr @mine)
+      %old = load i32, ptr %p
+      %more = load i32, ptr @ready
+      %new = add i32 %old, %more
+      store i32 %new, ptr %p
+      ret i32 %new
+    }
+    declare ptr @llvm.threadlocal.address.p0(ptr)
+    """
+    content = object_of(text)
+    wish = promise(frozenset(["next"]), frozenset(), constructors=True)
+    needed = gate_object(content, wish)
+    linked = link_library(
+        linker_or_skip(kind), content, target=GENERIC, soname="libsample.so", exports=wish.exports, needed=needed,
+        scratch=tmp_path,
+    )  # fmt: skip
+    assert set(gate_library(linked.library, wish, soname="libsample.so")) <= {LOADERS[GENERIC.arch]}
+    library = ctypes.CDLL(str(tmp_path / "libsample.so"))
+    assert (library.next(), library.next()) == (42, 44)
+    seen: list[int] = []
+    thread = threading.Thread(target=lambda: seen.append(library.next()))
+    thread.start()
+    thread.join()
+    assert seen == [42]
