@@ -8,6 +8,7 @@ docs/spec/pipeline.md; PIPELINE changes whenever the code that they produce may 
 from __future__ import annotations
 
 import functools
+import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ OPTIMISED = 3
 QUICK = 1
 """The level of the second try, after a compilation that took too long."""
 
+_ALIAS = re.compile(r"^@([-\w$.]+) = [^\n\"]*\balias ", re.MULTILINE)
 _STRUCTORS = ("llvm.global_ctors", "llvm.global_dtors")
 
 Announce = Callable[[str], None]
@@ -81,7 +83,8 @@ def generate(text: str, machine: Machine, *, exports: Iterable[str], announce: A
     target = _target_machine(machine)
     module.triple = machine.triple
     module.data_layout = str(target.target_data)
-    _hide_all_but(module, frozenset(exports))
+    # llvmlite lists functions and variables only; the rules of VIS-1 have seen to it that aliases name exports.
+    _hide_all_but(module, frozenset(exports) - set(_ALIAS.findall(legalised.text)))
     module.verify()
     clock.begin("optimise")
     _optimise(module, target, machine.level)

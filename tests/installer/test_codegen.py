@@ -375,6 +375,14 @@ def test_only_exports_stay_visible(tmp_path: Path) -> None:
     assert [line.split()[-1] for line in listing.splitlines()] == ["kept"]
 
 
+def test_an_exported_alias_is_an_export(tmp_path: Path) -> None:
+    text = neutral_ir('int one(int x) { return x + 1; }\nint other(int) __attribute__((alias("one")));\n', tmp_path)
+    machine = Machine(triple="x86_64-unknown-linux-gnu", cpu="x86-64", features="")
+    made = generate(text, machine, exports=["one", "other"], announce=lambda stage: None)
+    driver = '#include <stdio.h>\nint one(int), other(int);\nint main(void) { printf("%d %d", one(1), other(2)); }'
+    assert run_with(driver, made.object, "x86_64", tmp_path / "run").stdout == "2 3"
+
+
 def test_an_export_that_is_not_defined_is_refused(scalars: str) -> None:
     machine = Machine(triple="x86_64-unknown-linux-gnu", cpu="x86-64", features="")
     with pytest.raises(RefusedError, match="exports absent"):
