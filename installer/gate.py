@@ -13,9 +13,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from visget.errors import FormatError, RefusedError
+from visget.format.reserved import why_reserved
 from visget.installer import elf
 from visget.installer.stubs import ELF_FLAGS, MACHINES
-from visget.installer.symbols import COMPILER_MADE, LINKER_MADE, RESERVED, SYMBOL
+from visget.installer.symbols import COMPILER_MADE, LINKER_MADE, SYMBOL
 from visget.installer.target import Target
 
 _DATA_LIMIT = 256 << 20
@@ -176,7 +177,7 @@ def _symbols(symbols: Collection[elf.Symbol], promise: Promise, visible: set[str
     missing, extra = promise.exports - visible, visible - promise.exports
     found = [f"{name} is exported by the manifest but not by the code" for name in sorted(missing)]
     found += [f"{name[:80]} is exported by the code but not by the manifest" for name in sorted(extra)]
-    found += [f"{name} must not be exported: every process has its own" for name in sorted(visible & RESERVED)]
+    found += [f"{name[:80]} must not be exported: it belongs to {why}" for name in sorted(visible) if (why := why_reserved(name))]
     for symbol in symbols:
         if symbol.type == elf.STT_GNU_IFUNC:
             found.append(f"{symbol.name} is an indirect function (ifunc)")

@@ -15,7 +15,9 @@ _REAL = """
     acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor fma fmax
     fmin fmod frexp hypot ilogb ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround modf nan nearbyint
     nextafter nexttoward pow remainder remquo rint round scalbln scalbn sin sinh sqrt tan tanh tgamma trunc exp10
-    roundeven sincos fmaximum fminimum fmaximum_num fminimum_num
+    roundeven sincos fmaximum fminimum fmaximum_num fminimum_num __fpclassify __signbit __finite __isinf __isnan
+    cabs cacos cacosh carg casin casinh catan catanh ccos ccosh cexp cimag clog conj cpow cproj creal csin csinh csqrt
+    ctan ctanh
     """.split()  # noqa: SIM905 -- a list of a hundred quoted words is harder to read
 MATH = frozenset(name + suffix for name in _REAL for suffix in ("", "f", "l")) | {"signgam"}
 """What glibc keeps in libm.so.6 rather than in libc.so.6."""
@@ -54,12 +56,3 @@ LINKER_MADE = frozenset(["_GLOBAL_OFFSET_TABLE_", "__dso_handle", "_DYNAMIC"])
 
 COMPILER_MADE = LIBRARY_CALLS | SUPPORT_CALLS | LOADER_MADE | LINKER_MADE
 """Every undefined symbol that may occur without being a package's import."""
-
-RESERVED = frozenset(
-    """
-    _init _fini _start main environ __environ malloc free calloc realloc reallocarray memalign aligned_alloc
-    posix_memalign valloc pvalloc malloc_usable_size __libc_start_main
-    dlopen dlsym dlclose fork execve exit _exit abort
-    """.split()  # noqa: SIM905
-)
-"""Names that a library must not export: taking them over would change the process that loads it."""

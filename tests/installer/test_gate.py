@@ -167,7 +167,8 @@ def test_thread_local_exports() -> None:
 def test_names_that_belong_to_the_process() -> None:
     content = object_of("define ptr @malloc(i64 %n) {\n  ret ptr null\n}\n")
     found = violations(content, promise(frozenset(["malloc"]), frozenset()))
-    assert found == ["malloc must not be exported: every process has its own"]
+    assert len(found) == 1
+    assert found[0].startswith("malloc must not be exported: ")
 
 
 def test_objects_for_another_processor() -> None:

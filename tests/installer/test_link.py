@@ -13,12 +13,13 @@ from elftools.elf.elffile import ELFFile
 from native_code import EXPORTS, GENERIC, IMPORTS, SIMPLE, cross_compile, object_of, promise, qemu
 
 from visget.errors import CompileError, ResourceError, UnsupportedError
-from visget.installer import clibrary, link, linkers
+from visget.format.imports import IMPORTS as ALLOWED
+from visget.installer import clibrary, elf, link, linkers
 from visget.installer.clibrary import LOADERS, host_libraries, locate, mapped_libraries, stand_ins
 from visget.installer.gate import gate_library, gate_object
 from visget.installer.link import find_linker, libc_identity, link_library
 from visget.installer.linkers import Linker, identify
-from visget.installer.symbols import SUPPORT_CALLS
+from visget.installer.symbols import MATH, SUPPORT_CALLS
 from visget.installer.target import Target, baseline
 
 KINDS = ["lld", "ld", "cc", "zig"]
@@ -96,7 +97,11 @@ def test_own_calls_reach_own_functions(tmp_path: Path) -> None:
       ret i64 %r
     }
     """
-    build("zig", tmp_path, text=text, exports=frozenset(["strlen", "ask"]), imports=frozenset())
+    content = object_of(text)  # no gate: it refuses the name
+    link_library(
+        linker_or_skip("zig"), content, target=GENERIC, soname="libsample.so", exports=["strlen", "ask"], needed=[],
+        scratch=tmp_path,
+    )  # fmt: skip
     assert ctypes.CDLL(str(tmp_path / "libsample.so")).ask(b"hello") == 4242
 
 
@@ -257,6 +262,20 @@ def test_stand_ins_are_sorted_into_libraries() -> None:
         "libc.so": ["__tls_get_addr", "pow", "strlen"],
         "libgcc_s.so.1": ["__udivti3"],
     }
+
+
+def test_the_table_of_maths_functions_is_complete() -> None:
+    """Every import that packages may have and that lives in libm alone is known to."""
+    libraries = host_libraries(GENERIC)
+    if libraries is None:
+        pytest.skip("this machine has no glibc")
+    names = []
+    for path in libraries.paths[:2]:
+        symbols = elf.read_elf(path.read_bytes()).symbols(elf.SHT_DYNSYM)
+        names.append({symbol.name for symbol in symbols if symbol.defined})
+    libc, libm = names
+    assert set(ALLOWED) & (libm - libc) <= MATH
+    assert not set(ALLOWED) & (libc - libm) & MATH
 
 
 def test_libc_identity(monkeypatch: pytest.MonkeyPatch) -> None:
