@@ -14,6 +14,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,6 +43,8 @@ PACKAGE_LIMIT = 1 << 30
 """No package file in the store is larger; a longer file is damage."""
 ENVELOPE_LIMIT = 1 << 20
 _ROOMS = ("packages", "packages/v1", "native", "native/v1", "env", "env/v1", "locks", "tmp", "quarantine", "trust")
+# The stores that this thread of control keeps in use.
+_IN_USE: ContextVar[frozenset[Path]] = ContextVar("_IN_USE", default=frozenset())
 # The last use is written at most hourly, so that loading a library rarely writes to the disk.
 _TOUCH_SECONDS = 3600.0
 # Compiling a large package takes minutes; whoever waits for it would otherwise compile it himself.
@@ -87,15 +90,38 @@ class Store:
 
     @contextlib.contextmanager
     def lock(self, name: str, *, shared: bool = False, timeout: float = 600.0) -> Iterator[None]:
-        """Hold the lock `name` of this store; the order is "store", then "registry-*", then the others."""
+        """Hold the lock `name` of this store; their order is that of the spec."""
         path = self.root / "locks" / name
         guard_lock(path)
         with locked(path, shared=shared, timeout=timeout):
             yield
 
-    def in_use(self) -> contextlib.AbstractContextManager[None]:
+    @contextlib.contextmanager
+    def in_use(self) -> Iterator[None]:
         """Keep garbage collection away for as long as several steps belong together, such as an installation."""
-        return self.lock("store", shared=True)
+        held = _IN_USE.get()
+        if self.root in held:
+            # To queue behind a collector that waits for ourselves would help neither.
+            yield
+            return
+        with contextlib.ExitStack() as stack:
+            with self.lock("gate", shared=True):
+                stack.enter_context(self.lock("store", shared=True))
+            token = _IN_USE.set(held | {self.root})
+            try:
+                yield
+            finally:
+                _IN_USE.reset(token)
+
+    @contextlib.contextmanager
+    def alone(self, wait: float) -> Iterator[None]:
+        """Hold the store while nobody else writes; newcomers queue, so that a busy store cannot starve the caller.
+
+        Raises:
+            CacheError: those who were there first took longer than `wait` seconds.
+        """
+        with self.lock("gate", timeout=wait), self.lock("store", timeout=wait):
+            yield
 
     # ---- packages ---------------------------------------------------------------------------------------
 

@@ -143,7 +143,7 @@ def collect(
     Raises:
         CacheError: another process works on the store for longer than `wait`.
     """
-    with store.lock("store", timeout=wait), translated("collect garbage", store.root):
+    with store.alone(wait), translated("collect garbage", store.root):
         needed = roots_of(store) if roots is None else roots()
         items = _items(store, needed)
         now = store.clock()

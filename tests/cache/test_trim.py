@@ -120,6 +120,23 @@ def test_installations_under_way_are_not_disturbed(full):
     assert full.native(digest_bytes(b"old"))
 
 
+def test_who_keeps_the_store_in_use_does_not_queue_behind_a_waiting_collector(full):
+    waiting = worker("open_store(Path(sys.argv[1])).gc(max_age=0)", full.root)
+    with full.in_use():
+        start = time.monotonic()
+        while not (full.root / "locks" / "gate").read_text():
+            assert time.monotonic() - start < 30
+            time.sleep(0.01)
+        start = time.monotonic()
+        open_store(full.root).put_package(b"another step of the same installation")
+        Environment(full).record("z", "1", package=digest_bytes(b"another step of the same installation"))
+        assert time.monotonic() - start < 2
+        assert full.native(digest_bytes(b"old"))
+    assert waiting.wait(timeout=30) == 0
+    assert full.native(digest_bytes(b"old")) is None
+    assert full.package(digest_bytes(b"another step of the same installation"))
+
+
 def test_the_roots_are_read_while_the_store_is_held(full):
     def roots():
         with pytest.raises(CacheError), full.lock("store", shared=True, timeout=0):
