@@ -12,7 +12,6 @@ import ctypes
 import inspect
 import keyword
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, NoReturn, cast
 
@@ -24,11 +23,14 @@ from visget.runtime.scalars import Converter, article, integer_argument, real_ar
 from visget.runtime.types import Types
 
 
-@dataclass(frozen=True, slots=True)
 class CText:
     """An annotation that shows as C, such as ``const float *``."""
 
-    text: str
+    # No dataclass: this module is on the load path, and making one takes a millisecond.
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
 
     def __repr__(self) -> str:
         return self.text
@@ -90,7 +92,7 @@ def _finish(
     made.__module__ = module
     made.__doc__ = f"{function.prototype}\n\n{function.doc}".rstrip()
     notes = {
-        name: _annotation(parameter.type, parameter.c, types, result=False)
+        name: _annotation(parameter.type, _spelling(parameter), types, result=False)
         for name, parameter in zip(names, function.parameters, strict=True)
     }
     notes["return"] = _annotation(function.result, function.result_c, types, result=True)
@@ -115,24 +117,29 @@ def _parameter_names(function: c.Function) -> tuple[str, ...]:
     return tuple(names)
 
 
+def _spelling(parameter: c.Parameter) -> str:
+    """Return the type as the header spells it, without a promise that only the compiler needs."""
+    return parameter.c.replace("*restrict", "*").replace("* restrict", "*").replace("*__restrict", "*")
+
+
 def _converter(parameter: c.Parameter, types: Types) -> Any:
-    type_ = parameter.type
+    type_, spelling = parameter.type, _spelling(parameter)
     if isinstance(type_, c.EnumRef):
         type_ = types.enum_type(type_.name)
     if isinstance(type_, c.Bool):
         return Converter(ctypes.c_bool.from_param)
     if isinstance(type_, c.Integer) and type_.size <= 8:
-        return integer_argument(type_.size, type_.signed, parameter.c)
+        return integer_argument(type_.size, type_.signed, spelling)
     if isinstance(type_, c.Float) and type_.size >= 4:
         return real_argument(type_.size)
     if isinstance(type_, c.RecordRef):
-        return _record_argument(types.by_value(type_.name), parameter.c)
+        return _record_argument(types.by_value(type_.name), spelling)
     if isinstance(type_, c.Array):
         type_ = c.Pointer(type_.element)
     if _is_callback(type_):
-        return callback_argument(types.storage(type_), types.pending, parameter.c)
+        return callback_argument(types.storage(type_), types.pending, spelling)
     if isinstance(type_, c.Pointer):
-        return pointer_argument(_element(type_.target, types), type_.const, parameter.c)
+        return pointer_argument(_element(type_.target, types), type_.const, spelling)
     raise UnsupportedError(f"Python cannot pass {c.c_text(type_)}")
 
 
