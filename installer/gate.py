@@ -177,7 +177,9 @@ def _symbols(symbols: Collection[elf.Symbol], promise: Promise, visible: set[str
     missing, extra = promise.exports - visible, visible - promise.exports
     found = [f"{name} is exported by the manifest but not by the code" for name in sorted(missing)]
     found += [f"{name[:80]} is exported by the code but not by the manifest" for name in sorted(extra)]
-    found += [f"{name[:80]} must not be exported: it belongs to {why}" for name in sorted(visible) if (why := why_reserved(name))]
+    for name in sorted(visible):
+        if owner := why_reserved(name):
+            found.append(f"{name[:80]} must not be exported: it belongs to {owner}")
     for symbol in symbols:
         if symbol.type == elf.STT_GNU_IFUNC:
             found.append(f"{symbol.name} is an indirect function (ifunc)")
