@@ -23,8 +23,6 @@ from visget.installer.support import with_support
 
 OPTIMISED = 3
 """The normal optimisation level."""
-QUICK = 1
-"""The level of the second try, after a compilation that took too long."""
 
 _ALIAS = re.compile(r"^@([-\w$.]+) = [^\n\"]*\balias ", re.MULTILINE)
 _STRUCTORS = ("llvm.global_ctors", "llvm.global_dtors")

@@ -7,7 +7,6 @@ which package, at which stage, how it ended and what to do. The protocol is docs
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +25,7 @@ PIPELINE = "1"
 """Changes whenever the same package, target and LLVM may give other code; enters every cache key."""
 
 _WORKER = "visget.installer.worker"
-_LEVELS = (3, 1)
+_LEVELS = (3, 1)  # the second after a first try that took too long
 _STAGES = ("parse", "check", "legalise", "optimise", "emit")
 _PHRASES = {
     "start": "starting",
@@ -111,11 +110,6 @@ def compiler_identity() -> str:
     from visget.installer.codegen import compiler_identity as identity
 
     return identity()
-
-
-def llvmlite_version() -> str:
-    """Return the version of llvmlite, without importing it."""
-    return importlib.metadata.version("llvmlite")
 
 
 class _TooSlowError(CompileError):
@@ -252,13 +246,3 @@ def _last_line(errors_text: str) -> str:
 
 def _label(package: Package) -> str:
     return f"{package.manifest.name} {package.manifest.version}"
-
-
-__all__ = [
-    "PIPELINE",
-    "Compiled",
-    "check_package",
-    "compile_package",
-    "compiler_identity",
-    "llvmlite_version",
-]
