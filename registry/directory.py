@@ -47,6 +47,9 @@ from visget.registry.protocol import (
 from visget.registry.transport import DirectoryTransport
 
 _LOCK = ".lock"
+_OURS = frozenset([ROOT_PATH, NAMES_PATH, "blobs", "index", _LOCK])
+# What atomic_write() leaves when it is killed.
+_LEFTOVER = re.compile(r"\..+\.[0-9a-f]{16}\.tmp\Z")
 # Characters that are hard to tell apart are the same one here (the rule of PyPI's "ultranormalize").
 _ALIKE = str.maketrans({"l": "1", "i": "1", "o": "0", "-": None, ".": None, "_": None})
 
@@ -103,15 +106,20 @@ def init_registry(root: Path) -> Path:
         ResourceError: the disk is full or fails.
     """
     root = root.absolute()
-    with _writing(root, make=True):
-        if (root / ROOT_PATH).exists():
-            _check_root(root)
-        elif strangers := sorted(path.name for path in root.iterdir() if path.name not in _OURS):
+    if root.is_dir() and not (root / ROOT_PATH).exists():
+        # Before the lock is taken, for that would leave a file in a directory that is none of ours.
+        strangers = sorted(
+            path.name for path in root.iterdir() if path.name not in _OURS and not _LEFTOVER.match(path.name)
+        )
+        if strangers:
             raise RegistryError(
                 f"the directory is not empty ({strangers[0]!r} is in it), so it cannot become a registry",
                 where=str(root),
                 hint="choose a new or empty directory",
             )
+    with _writing(root, make=True):
+        if (root / ROOT_PATH).exists():
+            _check_root(root)
         for room in ("blobs", "index"):
             (root / room).mkdir(exist_ok=True)
         _sweep(root)
@@ -122,9 +130,6 @@ def init_registry(root: Path) -> Path:
             atomic_write(root / ROOT_PATH, encode_root())
         fsync_dir(root)
     return root
-
-
-_OURS = frozenset([ROOT_PATH, NAMES_PATH, "blobs", "index", _LOCK])
 
 
 def publish(root: Path, package: Package, envelope: bytes) -> Published:
@@ -297,8 +302,7 @@ def _immutable(known: Release, package: Package) -> RegistryError:
 
 def _sweep(root: Path) -> None:
     """Remove what a killed publisher left half-written; the lock says that none is alive."""
-    pattern = re.compile(r"\..+\.[0-9a-f]{16}\.tmp\Z")
     for room in (root, root / "blobs", root / "index"):
         for path in room.glob(".*.tmp"):
-            if pattern.match(path.name):
+            if _LEFTOVER.match(path.name):
                 path.unlink(missing_ok=True)

@@ -58,7 +58,19 @@ def test_a_directory_with_something_else_in_it_is_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("x")
     with pytest.raises(RegistryError, match=r"not empty \('thesis.tex'"):
         init_registry(tmp_path)
-    assert [path.name for path in tmp_path.iterdir() if path.name != ".lock"] == ["thesis.tex"]
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_an_interrupted_init_can_be_repeated(tmp_path):
+    for countdown in itertools.count(1):
+        root = tmp_path / str(countdown)
+        done = survives(lambda root=root: init_registry(root), countdown)
+        init_registry(root)
+        assert sorted(snapshot(root)) == ["names.json", "visget.json"]
+        put(root, package())
+        if done:
+            assert countdown > 8
+            return
 
 
 def test_a_place_that_cannot_be_a_directory_is_a_clear_error(tmp_path):
