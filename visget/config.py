@@ -58,6 +58,8 @@ class Settings:
     """Address space of the compile worker, in MiB."""
     cache_limit_mb: int = 10240
     """Size above which the store's unused artifacts are removed, in MiB."""
+    library_path: str | None = None
+    """LD_LIBRARY_PATH, for interpreters that cannot start without it; worker processes get nothing else."""
     ca_bundle: str | None = None
     """A file of certificate authorities for https."""
     proxy: str | None = None
@@ -178,6 +180,8 @@ def _from_environment(env: Mapping[str, str]) -> dict[str, object]:
         name = "VISGET_" + key.replace("-", "_").upper()
         if name in env and (env[name] or key == "offline"):
             values[key.replace("-", "_")] = _checked(key, env[name], name)
+    if env.get("LD_LIBRARY_PATH"):
+        values["library_path"] = env["LD_LIBRARY_PATH"]
     # The variables that other tools made customary; ours win over them.
     if "ca_bundle" not in values:
         bundle = next((env[n] for n in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT") if env.get(n)), None)

@@ -3,7 +3,7 @@
 A home directory may be shared by machines with different processors. The store remembers, for each *machine
 id*, which native artifact serves it; computing the id must therefore be cheap and must not need LLVM, for it is
 on the path of ``visget.load``. Invariant: equal ids mean that the operating system reports the same
-architecture, processor model, feature flags and C library family.
+architecture, processor model, feature flags and C library.
 """
 
 from __future__ import annotations
@@ -40,14 +40,23 @@ def machine_id_of(architecture: str, system: str, cpuinfo: str, libc: str) -> Ma
 
 
 @functools.cache
-def libc_family() -> str:
-    """Return "gnu" or "musl" on Linux, else an empty string."""
+def libc_version() -> str:
+    """Return the GNU C library's name and version, such as "glibc 2.36"; "musl" for any other on Linux, else "".
+
+    The version belongs to the id because a library is linked with the symbol versions of the machine that linked it.
+    """
     if sys.platform != "linux":
         return ""
     try:
-        return "gnu" if os.confstr("CS_GNU_LIBC_VERSION") else "musl"
+        return os.confstr("CS_GNU_LIBC_VERSION") or "musl"
     except (ValueError, OSError):
         return "musl"
+
+
+def libc_family() -> str:
+    """Return "gnu" or "musl" on Linux, else an empty string."""
+    version = libc_version()
+    return "gnu" if version.startswith("glibc") else version
 
 
 @functools.cache
@@ -57,4 +66,4 @@ def machine_id() -> MachineId:
         cpuinfo = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
         cpuinfo = ""
-    return machine_id_of(os.uname().machine, sys.platform, cpuinfo, libc_family())
+    return machine_id_of(os.uname().machine, sys.platform, cpuinfo, libc_version())

@@ -48,7 +48,10 @@ def limits_of(settings: Settings) -> Limits:
     """Return the limits of the worker processes."""
     from visget.installer.limits import Limits
 
-    return Limits(seconds=float(settings.compile_seconds), memory=settings.compile_memory_mb << 20)
+    return Limits(
+        seconds=float(settings.compile_seconds), memory=settings.compile_memory_mb << 20,
+        library_path=settings.library_path,
+    )  # fmt: skip
 
 
 def linker_of(settings: Settings, target: Target) -> Linker | None:
