@@ -106,17 +106,8 @@ def init_registry(root: Path) -> Path:
         ResourceError: the disk is full or fails.
     """
     root = root.absolute()
-    if root.is_dir() and not (root / ROOT_PATH).exists():
-        # Before the lock is taken, for that would leave a file in a directory that is none of ours.
-        strangers = sorted(
-            path.name for path in root.iterdir() if path.name not in _OURS and not _LEFTOVER.match(path.name)
-        )
-        if strangers:
-            raise RegistryError(
-                f"the directory is not empty ({strangers[0]!r} is in it), so it cannot become a registry",
-                where=str(root),
-                hint="choose a new or empty directory",
-            )
+    # Before the lock is taken, for that would leave a file in a directory that is none of ours.
+    _refuse_strangers(root)
     with _writing(root, make=True):
         if (root / ROOT_PATH).exists():
             _check_root(root)
@@ -130,6 +121,19 @@ def init_registry(root: Path) -> Path:
             atomic_write(root / ROOT_PATH, encode_root())
         fsync_dir(root)
     return root
+
+
+def _refuse_strangers(root: Path) -> None:
+    with translated("read the directory", root):
+        if not root.is_dir() or (root / ROOT_PATH).exists():
+            return
+        names = [path.name for path in root.iterdir()]
+    if strangers := sorted(name for name in names if name not in _OURS and not _LEFTOVER.match(name)):
+        raise RegistryError(
+            f"the directory is not empty ({strangers[0]!r} is in it), so it cannot become a registry",
+            where=str(root),
+            hint="choose a new or empty directory",
+        )
 
 
 def publish(root: Path, package: Package, envelope: bytes) -> Published:
