@@ -174,7 +174,7 @@ def _used(root: Path, units: Iterable[Unit], headers: Iterable[str]) -> tuple[tu
 
 
 def source_digest(used: Sequence[tuple[str, Digest]]) -> Digest:
-    """Return the digest of a list of source files (docs/spec/manifest.md, section "Provenance")."""
+    """Return the digest of a list of source files (docs/spec/manifest.md, section 7)."""
     return digest_bytes("".join(f"{digest}  {name}\n" for name, digest in used).encode())
 
 

@@ -2,7 +2,7 @@
 
 Invariant: the command depends on the package's own settings and on nothing else of the machine: no environment, no
 configuration file of clang, no header that does not come with ziglang or visget, and no path that ends up in the
-output. The reasons for each flag are in docs/spec/vis-1.md, section "Front end".
+output. The reasons for each flag are in docs/spec/front-end.md.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _RISCV_MACROS = tuple(
 # switch them off.
 _MANDATORY_ERRORS = (
     "implicit-function-declaration", "implicit-int", "int-conversion", "incompatible-function-pointer-types",
-    "ignored-attributes", "return-type-c-linkage", "register",
+    "ignored-attributes", "return-type-c-linkage",
 )  # fmt: skip
 
 _FP_CONTRACT = {"strict": "off", "contract": "on", "fast": "fast"}

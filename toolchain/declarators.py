@@ -2,7 +2,7 @@
 
 Invariant: parsing never guesses: a spelling outside the grammar below becomes Opaque with that spelling, which no
 caller can pass by value. The grammar is the abstract declarator of ISO C 6.7.7 with clang's spellings of unnamed
-types (docs/spec/api.md, section "Where the types come from").
+types (docs/spec/front-end.md, section 7).
 """
 
 from __future__ import annotations

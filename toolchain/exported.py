@@ -1,7 +1,7 @@
 """What a package exports: the functions that its public headers declare and its module defines.
 
 Invariant: an exported function is called alike on every processor, has the type that its header says, and is in the
-module. Each function that is not so is a finding (the rules API-..., docs/spec/api.md, section "Rules") or a note.
+module. Each function that is not so is a finding (the rules API-..., docs/spec/front-end.md, section 7) or a note.
 """
 
 from __future__ import annotations

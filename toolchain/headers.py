@@ -8,6 +8,7 @@ checked in visget.toolchain.exported. The spec is docs/spec/api.md.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -100,9 +101,9 @@ def read_headers(frontend: Frontend, options: CompileOptions, root: Path, header
     Raises:
         BuildError: they do not compile as C.
     """
-    options = replace(
-        options, language="c", c_standard="gnu17" if "++" in options.c_standard else options.c_standard
-    )
+    # A flag may choose the standard of C++ sources, which would not do here.
+    flags = tuple(flag for flag in options.flags if not re.match(r"-std=.*\+\+", flag))
+    options = replace(options, language="c", flags=flags)
     reader = HeaderReader(frontend, options, root, headers)
     tree = parse_tree(reader.read("-fsyntax-only", "-Xclang", "-ast-dump=json", "-fparse-all-comments", *_NO_BODIES))
     layouts = parse_layouts(reader.read("-fsyntax-only", "-Xclang", "-fdump-record-layouts-complete"))

@@ -2,7 +2,7 @@
 
 Invariant: the same units in the same order give the same bytes, on any machine. Only the exported functions are
 visible; everything that they do not reach is gone. Optimisation belongs to the installer: the light clean-up only
-removes what no processor needs (docs/spec/vis-1.md, section "Light clean-up").
+removes what no processor needs (docs/spec/front-end.md, section 6).
 """
 
 from __future__ import annotations

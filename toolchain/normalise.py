@@ -2,7 +2,7 @@
 
 Invariant: after neutral_text() no function is tied to a processor, and nothing tells which file it came from but the
 debug records, which visget.format.lines turns into the line table. The list of what goes and what stays is in
-docs/spec/vis-1.md, section "Neutral form".
+docs/spec/front-end.md, section 6.
 """
 
 from __future__ import annotations

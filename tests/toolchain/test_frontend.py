@@ -10,7 +10,7 @@ from buildkit import frontend, units, write
 
 from visget.errors import BuildError, UnsupportedError
 from visget.progress import SILENT
-from visget.toolchain.clang import CompileOptions, find_frontend, recorded_flags
+from visget.toolchain.clang import OVERLAY, CompileOptions, find_frontend, recorded_flags
 from visget.toolchain.frontend import Compilers, compile_units, parse_dependencies
 
 
@@ -283,6 +283,27 @@ int jump(jmp_buf b) { return setjmp(b); }
     assert "declare i32 @fe" not in unit.text  # all of them are the header's own
     assert re.search(r"@setjmp\(ptr noundef\) #(\d+)", unit.text) is not None
     assert "returns_twice" in unit.text
+
+
+OVERLAYS = sorted(
+    path.name
+    for path in OVERLAY.glob("[!v]*.h")
+    if "vis_no_intrinsics.h" not in path.read_text()
+)
+
+
+@pytest.mark.parametrize("suffix", ["c", "cpp"])
+def test_every_header_of_our_own_compiles_twice_and_strictly(tmp_path: Path, suffix: str) -> None:
+    code = "".join(f"#include <{name}>\n" for name in OVERLAYS * 2)
+    strict = ("-Wall", "-Wextra", "-Wpedantic", "-Wno-pragma-system-header-outside-header")
+    units(tmp_path, {f"a.{suffix}": code + "int done;\n"}, CompileOptions(flags=strict, defines=("_GNU_SOURCE",)))
+    assert {"stdio.h", "fenv.h", "math.h", "setjmp.h"} <= set(OVERLAYS)
+
+
+def test_every_header_of_intrinsics_says_why_not(tmp_path: Path) -> None:
+    names = sorted({path.name for path in OVERLAY.glob("*.h")} - {*OVERLAYS, "vis_prefix.h", "vis_no_intrinsics.h"})
+    said = stderr_of(tmp_path, {f"{n}.c": f"#include <{name}>\n" for n, name in enumerate(names)})
+    assert said.count("error: ") == len(names) == said.count("outside VIS-1: use plain loops") // 2
 
 
 def test_dependencies_in_the_syntax_of_make() -> None:

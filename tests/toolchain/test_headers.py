@@ -318,6 +318,11 @@ def test_defines_choose_what_the_header_says(tmp_path: Path) -> None:
     assert wide.api.constants == (Constant(name="KIND", kind="int", value=2),)
 
 
+def test_a_standard_of_cxx_is_not_for_the_headers(tmp_path: Path) -> None:
+    found = headers(tmp_path, "int f(int a);\n", flags=("-std=c++20",), cxx_standard="c++20")
+    assert function(found, "f").prototype == "int f(int a)"
+
+
 def test_places_that_the_tree_leaves_out() -> None:
     tree = parse_tree(
         '{"inner": [{"id": "1", "kind": "A", "loc": {"offset": 1, "file": "x.h", "line": 3, "col": 1, "tokLen": 1}},'

@@ -3,7 +3,7 @@
  * The processors disagree about va_list (one pointer on RISC-V, 24 bytes on x86-64, 32 bytes on AArch64), so a
  * va_start compiled for one of them would overwrite the stack of another. Here a va_list has room for all of them
  * and is touched only through the built-ins below, which the installer defines for the real target
- * (docs/spec/vis-1.md, section "Variable arguments").
+ * (docs/spec/front-end.md, section 5).
  *
  * va_arg(ap, T) asks for the place of the next argument. Where that is depends only on what T is, as the neutral
  * target passes it:
