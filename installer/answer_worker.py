@@ -18,12 +18,11 @@ from visget.errors import CompileError, UnsupportedError, UsageError
 from visget.format.prototypes import Api
 from visget.format.vectors import Step, Vector, VectorSet
 from visget.installer.calls import AnswerError, Caller, Resolve, times
+from visget.installer.elf import NEEDS_LINKER
 from visget.installer.frames import Frame
 from visget.installer.serve import Announce, Reply, serve
 
 _FEWEST, _MOST = 5, 1000
-# LLVM's linker in memory skips the first without a word and ends the process at the second.
-_NEEDS_LINKER = {"constructors": (".init_array", ".fini_array"), "thread-local variables": (".tdata", ".tbss")}
 
 
 def main(parent: int) -> None:
@@ -117,7 +116,7 @@ def _load_object(path: str, api: Api) -> Resolve:
     sections = {
         (section.name() or b"").decode("ascii", "replace") for section in llvm.ObjectFileRef.from_data(image).sections()
     }
-    for what, names in _NEEDS_LINKER.items():
+    for what, names in NEEDS_LINKER.items():
         if any(section.startswith(names) for section in sections):
             raise UnsupportedError(
                 f"the library has {what}, which only work in a linked library",

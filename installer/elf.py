@@ -34,6 +34,10 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQq")
 _DYNAMIC = struct.Struct("<qQ")
 
+NEEDS_LINKER = {"constructors": (".init_array", ".fini_array"), "thread-local variables": (".tdata", ".tbss")}
+"""Sections of an object that only a linked library makes work: LLVM's linker in memory skips the first without a word
+and ends the process at the second."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:

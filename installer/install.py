@@ -18,13 +18,14 @@ from pathlib import Path
 from visget.cache.entry import NativeEntry
 from visget.cache.store import Store
 from visget.digest import Digest
-from visget.errors import RefusedError
+from visget.errors import RefusedError, UnsupportedError
 from visget.files import translated
 from visget.format.package import VerifiedPackage
 from visget.installer.answers import check_answers
 from visget.installer.archive import write_archive
 from visget.installer.compile import PIPELINE, compile_package, compiler_identity
 from visget.installer.detect import host_target
+from visget.installer.elf import NEEDS_LINKER, read_elf
 from visget.installer.gate import Promise, gate_library, gate_object
 from visget.installer.limits import ANSWER_LIMITS, DEFAULT_LIMITS, Limits
 from visget.installer.link import Linked, libc_identity, link_library
@@ -108,6 +109,7 @@ class _Build:
         }
         linked = self._link(compiled.object, promise, needed)
         if linked is None:
+            self._check_needs_no_linker(compiled.object)
             native = f"lib/lib{name}.o"
             files[native] = compiled.object
         else:
@@ -162,6 +164,24 @@ class _Build:
         with self._stage("gate-library", "checking the library"):
             gate_library(linked.library, promise, soname=soname)
         return linked
+
+    def _check_needs_no_linker(self, content: bytes) -> None:
+        """Refuse code that LLVM's linker in memory would load wrongly; code for elsewhere is never loaded here.
+
+        Raises:
+            UnsupportedError: there are constructors or thread-local variables.
+        """
+        target = self._plan.target
+        if not target.runs_on(host_target()):
+            return
+        sections = {section.name for section in read_elf(content).sections}
+        for what, names in NEEDS_LINKER.items():
+            if any(section.startswith(names) for section in sections):
+                raise UnsupportedError(
+                    f"{self._plan.label} has {what}, which only work in a linked library, and there is no linker",
+                    where=self._plan.label,
+                    hint="install a linker: Debian's lld or binutils, or pip install 'visget[author]'",
+                )
 
     def _documents(self, *, shared: bool) -> dict[str, bytes]:
         """Return everything that is not code."""

@@ -16,7 +16,7 @@ from installable import TEXT, fresh_store, verified
 from native_code import cross_compile, qemu
 
 from visget.cache.store import Store
-from visget.errors import CompileError, RefusedError, VisgetError
+from visget.errors import CompileError, RefusedError, UnsupportedError, VisgetError
 from visget.installer import install
 from visget.installer.detect import host_target
 from visget.installer.install import install_package, plan_package
@@ -113,6 +113,31 @@ def test_without_a_linker_the_object_is_kept(store: Store) -> None:
     assert "lib/libadder.so" not in paths
     receipt = Receipt.parse((entry.path / "receipt.json").read_bytes())
     assert (receipt.artifact, receipt.linker, receipt.answers) == ("object", None, "passed")
+
+
+@pytest.mark.parametrize(
+    ("lines", "what", "changes"),
+    [
+        ("@slot = internal thread_local global i32 0", "thread-local", {}),
+        (
+            "@llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } "
+            "{ i32 65535, ptr @start, ptr null }]\n"
+            "@seen = internal global i32 0\n"
+            "define internal void @start() #0 {\n  store volatile i32 1, ptr @seen\n  ret void\n}",
+            "constructors",
+            {"constructors": True},
+        ),
+    ],
+)
+def test_what_only_a_linker_makes_work_is_refused_without_one(store: Store, lines, what, changes) -> None:
+    text = TEXT.replace("%sum = add i32 %a, %b", "%sum = add i32 %a, %b\n  %t = load volatile i32, ptr @slot", 1)
+    text = text if "@slot" in lines else TEXT
+    text = text.replace("define signext i32 @adder_add", f"{lines}\n\ndefine signext i32 @adder_add", 1)
+    package = verified(text=text, answer=None, **changes)
+    with pytest.raises(UnsupportedError, match=what):
+        install_package(package, HOST, store, linker=None)
+    assert not leftovers(store)
+    install_package(package, HOST, store, linker=linker())
 
 
 def test_wrong_answers_are_not_installed(store: Store) -> None:
