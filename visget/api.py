@@ -169,11 +169,12 @@ def install(text: str, *, registry: str | None = None, target: str | None = None
     requirement = Requirement.parse(text)
     wanted = target_of(settings, target)
     store = Store.open(settings.home)
-    found = obtain(requirement, registry=registry, trust=trust, settings=settings, progress=progress)
-    return install_verified(
-        found.verified, store, wanted, source=found.location, first_use=found.first_use, settings=settings,
-        progress=progress,
-    )  # fmt: skip
+    with store.in_use():  # garbage collection waits until the environment refers to what was fetched and compiled
+        found = obtain(requirement, registry=registry, trust=trust, settings=settings, progress=progress)
+        return install_verified(
+            found.verified, store, wanted, source=found.location, first_use=found.first_use, settings=settings,
+            progress=progress,
+        )  # fmt: skip
 
 
 def plan(text: str, *, registry: str | None = None, target: str | None = None, trust: str | None = None,

@@ -9,7 +9,7 @@ import contextlib
 import errno
 import fcntl
 import os
-import secrets
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,7 +43,7 @@ def write_new(path: Path, data: bytes | memoryview, mode: int = 0o644) -> None:
 
 def atomic_write(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Replace `path` by a file holding `data`: readers see the old content or the new one, never a mixture."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
     try:
         write_new(temporary, data, mode)
         temporary.replace(path)
@@ -98,6 +98,12 @@ def locked(path: Path, *, shared: bool = False, timeout: float = 600.0) -> Itera
     with translated("open a lock file", path):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+            # The pid is written into it below: through a planted hard link that would destroy another file.
+            raise CacheError(
+                "a lock file is not a file of its own", where=str(path), hint="somebody tampered with it; remove it"
+            )
         operation = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
         deadline = time.monotonic() + timeout
         while True:

@@ -75,7 +75,10 @@ def resolve(name: str, version: str | None = None, *, settings: Settings | None 
         raise not_installed(name, version, Environment(store).installed())
     key = found.natives.get(machine_key(light, None))
     entry = store.native(key) if key is not None else None
-    return found, entry or _compile_again(found, store, settings or read_settings(), progress)
+    if entry is None:
+        with store.in_use():
+            entry = _compile_again(found, store, settings or read_settings(), progress)
+    return found, entry
 
 
 def _compile_again(found: Installed, store: Store, settings: Settings, progress: Progress) -> NativeEntry:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from visget.cache.store import Store
 from visget.config import Settings
+from visget.digest import digest_bytes
 from visget.errors import TrustError
 from visget.names import Requirement
 from visget.progress import SILENT, Progress
@@ -77,7 +78,8 @@ def obtain(requirement: Requirement, *, registry: str | None = None, trust: str 
         accepted = accepted_keys(requirement.name, releases.owners, pinned, required=trust)
         title = f"{release.name} {release.version}"
         data, envelope = store.package(release.vis), store.envelope(release.vis)
-        if data is None or envelope is None:
+        # A version signed anew, by another owner, keeps its package but has another envelope.
+        if data is None or envelope is None or digest_bytes(envelope) != release.dsse:
             progress.step("fetching", title)
             data, envelope = source.fetch(release, progress=progress)
         progress.step("verifying", title)
