@@ -6,6 +6,7 @@ import gc
 import mmap
 import sys
 import weakref
+from pathlib import Path
 
 import pytest
 from runtimekit import (
@@ -20,6 +21,7 @@ from runtimekit import (
     UCHAR,
     UINT,
     VOID,
+    callback,
     field,
     fn,
     install,
@@ -50,6 +52,7 @@ void fill(unsigned char *x, size_t n, int v) { for (size_t i = 0; i < n; i++) x[
 void fill_void(void *x, size_t n, int v) { fill(x, n, v); }
 int any(const _Bool *x, size_t n) { for (size_t i = 0; i < n; i++) if (x[i]) return 1; return 0; }
 unsigned first_half(const void *x) { return *(const uint16_t *)x; }
+int during(const void *x, int (*look)(void)) { return look(); }
 uintptr_t address(const void *x) { return (uintptr_t)x; }
 uintptr_t address_of_doubles(const double *x) { return (uintptr_t)x; }
 void set(int *out, int v) { *out = v; }
@@ -84,6 +87,7 @@ API = Api(
         fn("fill_void", VOID, ("x", to(VOID)), ("n", SIZE), ("v", INT)),
         fn("any", INT, ("x", to(BOOL, const=True)), ("n", SIZE)),
         fn("first_half", UINT, ("x", to(Float("_Float16", 2), const=True))),
+        fn("during", INT, ("x", to(VOID, const=True)), ("look", callback(INT))),
         fn("address", SIZE, ("x", to(VOID, const=True))),
         fn("address_of_doubles", SIZE, ("x", to(DOUBLE, const=True))),
         fn("set", VOID, ("out", to(INT)), ("v", INT)),
@@ -374,6 +378,18 @@ def test_the_buffer_lives_until_the_call_returns(lib):
     shrinking = bytearray(16)
     lib.fill(shrinking, 16, 1)
     shrinking.extend(b"x")  # the hold ended with the call
+
+
+def test_the_buffer_cannot_be_taken_away_during_the_call(lib):
+    growing = bytearray(16)
+    with pytest.raises(BufferError):
+        lib.during(growing, lambda: growing.extend(b"x") or 0)
+    growing.extend(b"x")
+    with Path("/dev/zero").open("rb") as file:
+        mapped = mmap.mmap(file.fileno(), 4096, access=mmap.ACCESS_READ)
+    with pytest.raises(BufferError):
+        lib.during(mapped, lambda: mapped.close() or 0)
+    mapped.close()
 
 
 def test_strange_objects(lib):

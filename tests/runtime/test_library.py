@@ -7,6 +7,8 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from runtimekit import CHAR, INT, VOID, fn, install, needs_cc, struct, to
 
 from visget.errors import FormatError, LoadError
 from visget.format.prototypes import Api, Constant, Enum, Record
+from visget.runtime import library
 from visget.runtime.library import open_library
 
 pytestmark = needs_cc
@@ -149,27 +152,41 @@ def test_two_versions_side_by_side(tmp_path):
     assert (one.next(), two.next()) == (1, 2)
 
 
-def test_threads_agree_on_the_classes(entry):
-    for _ in range(20):
-        lib = open_library(entry, name="demo", version="1.2")
-        barrier, seen = threading.Barrier(4), []
+@pytest.mark.parametrize(
+    ("look", "parsed", "made"),
+    [(lambda lib: lib.next, 1, 1), (lambda lib: lib["opaque"], 1, 0), (lambda lib: "next" in lib, 1, 0)],
+)
+def test_threads_that_look_at_the_same_moment_get_the_same_thing(entry, monkeypatch, look, parsed, made):
+    calls = []
 
-        def look(lib=lib, barrier=barrier, seen=seen):
-            barrier.wait()
-            seen.append((lib.opaque, lib.mode, lib.next))
+    def slowly(function, name):
+        def slow(*arguments, **options):
+            calls.append(name)
+            time.sleep(0.05)  # the other threads arrive meanwhile
+            return function(*arguments, **options)
 
-        threads = [threading.Thread(target=look) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len({tuple(map(id, row)) for row in seen}) == 1
+        return slow
+
+    monkeypatch.setattr(Api, "parse", slowly(Api.parse, "parse"))
+    monkeypatch.setattr(library, "make_function", slowly(library.make_function, "make"))
+    lib = open_library(entry, name="demo", version="1.2")
+    barrier = threading.Barrier(4)
+
+    def at_once(_):
+        barrier.wait()
+        return look(lib)
+
+    with ThreadPoolExecutor(4) as pool:
+        seen = list(pool.map(at_once, range(4)))
+    assert len(set(map(id, seen))) == 1
+    assert (calls.count("parse"), calls.count("make")) == (parsed, made)
 
 
 def test_loading_and_calling_import_nothing_heavy(entry):
     code = f"""
 import sys
 from pathlib import Path
+from visget.runtime import library
 from visget.runtime.library import open_library
 lib = open_library(Path({str(entry)!r}), name="demo", version="1.2")
 out = bytearray(2)
