@@ -229,7 +229,6 @@ def _failure(failed: dict[str, str]) -> BuildError:
         hint = "declare the called function with its parameter types: an unchecked call goes wrong on some machines"
     elif "outside VIS-1" in plain:
         hint = "packages must suit every processor: use the library's portable C code"
-    count = f"{len(files)} files do" if len(files) > 1 else f"{files[0]} does"
-    return BuildError(
-        f"{count} not compile", where=files[0], hint=hint, details={"stderr": stderr, "files": files}
-    )
+    count = f"{len(files)} files do" if len(files) > 1 else "the file does"
+    where = ", ".join(files[:3]) + (" ..." if len(files) > 3 else "")
+    return BuildError(f"{count} not compile", where=where, hint=hint, details={"stderr": stderr, "files": files})
