@@ -34,7 +34,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "path": ("cli_install", "path", "Print the file of an installed library."),
     "pkg-config": ("cli_install", "pkg_config", "Print compiler and linker flags for C programs."),
     "target": ("cli_install", "target", "Show what this machine is and what is compiled for it."),
-    "cache": ("cli_cache", "cache", "Look after the store: dir, size, verify, gc."),
+    "cache": ("cli_cache", "cache", "Look after the store of packages and native libraries."),
     "demo": ("cli_demo", "demo", "Build, publish, install and check an example, start to end."),
     "doctor": ("cli_doctor", "doctor", "Check this installation and explain each finding."),
     "completions": ("cli_doctor", "completions", "Print the shell's completion script."),
@@ -106,15 +106,19 @@ def main() -> None:
 
 
 def _usage_error(error: click.ClickException) -> int:
-    """Report what click could not parse, as JSON where JSON was asked for, and return the exit code."""
-    if "--json" in sys.argv:
-        import json
+    """Report what click could not parse as every other error is reported, and return the exit code."""
+    from visget.cli_common import asked_for, split_message
+    from visget.errors import UsageError
 
-        message = error.format_message()
-        report: dict[str, object] = {"error": "UsageError", "message": message, "where": None, "hint": None}
-        click.echo(json.dumps({**report, "details": {}, "exit_code": EXIT_USAGE}, indent=2, sort_keys=True))
-    else:
+    ui = asked_for(sys.argv[1:])
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if isinstance(error, click.exceptions.NoArgsIsHelpError) and not ui.as_json and ui.quiet < 2:
         error.show()
+        return EXIT_USAGE
+    message, hint = split_message(error.format_message())
+    if context is not None and not isinstance(error, click.exceptions.NoArgsIsHelpError):
+        hint = (f"{hint} " if hint else "") + f"`{context.command_path} --help` shows what there is"
+    ui.fail(UsageError(message, hint=hint))
     return EXIT_USAGE
 
 

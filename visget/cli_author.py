@@ -24,7 +24,10 @@ from visget.errors import EXIT_REFUSED, UsageError
 @click.option("--lib", "language", type=click.Choice(["c", "c++"]), default="c", show_default=True, help="Language.")
 @click.option("--directory", type=click.Path(path_type=Path), help="Where to write; default: NAME.")
 def init(ui: Ui, *, name: str, language: Literal["c", "c++"], directory: Path | None) -> None:
-    """Write a commented visget.toml and a small example that builds at once."""
+    """Write a commented visget.toml and a small example.
+
+    The example builds at once, and every key of visget.toml is explained in it.
+    """
     from visget.names import parse_name
     from visget.toolchain.template import init_project
 
@@ -48,7 +51,10 @@ def init(ui: Ui, *, name: str, language: Literal["c", "c++"], directory: Path | 
                    "choice into visget.toml, then build.")  # fmt: skip
 def build(ui: Ui, settings: Settings, *, project: Path, output: Path | None, cc: str | None, jobs: int | None,
           offline: bool | None, choose_cleanup: bool) -> None:  # fmt: skip
-    """Compile the project in PROJECT (default: here) to one portable package."""
+    """Compile the project to a portable package.
+
+    PROJECT is a directory with a visget.toml, or that file; default: here.
+    """
     from visget import api
 
     settings = with_options(settings, cc=cc, jobs=jobs, offline=offline)
@@ -81,7 +87,10 @@ def build(ui: Ui, settings: Settings, *, project: Path, output: Path | None, cc:
 @command("check", example="visget check dist/mylib-1.0.vis")
 @click.argument("file", type=click.Path(path_type=Path))
 def check(ui: Ui, settings: Settings, *, file: Path) -> int:
-    """Check FILE against the package format and every VIS rule; print all findings."""
+    """Check a package against the VIS rules.
+
+    FILE is held against the package format and every VIS rule; all findings are printed.
+    """
     from visget import api
 
     package, findings = api.check(file, settings=settings)
@@ -107,11 +116,13 @@ def key() -> None:
 @click.argument("name", default="default")
 def key_new(ui: Ui, settings: Settings, *, name: str) -> None:
     """Make a signing key called NAME (default: "default")."""
+    from visget.files import translated
     from visget.format.keys import SecretKey, write_key
 
     path = _key_path(settings, name)
     secret = SecretKey.generate()
-    settings.keys.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with translated("make the directory of keys", settings.keys):
+        settings.keys.mkdir(parents=True, exist_ok=True, mode=0o700)
     write_key(path, secret)
     ui.result(
         {"name": name, "file": str(path), "id": secret.public.id},
@@ -151,7 +162,10 @@ def _key_path(settings: Settings, name: str) -> Path:
 @click.option("--registry", metavar="NAME|DIR", help="The registry. [env: VISGET_REGISTRY]")
 @click.option("--key", "key_name", metavar="NAME|FILE", default="default", show_default=True, help="The signing key.")
 def publish(ui: Ui, settings: Settings, *, file: Path, registry: str | None, key_name: str) -> None:
-    """Check FILE, sign it, and put it into a registry."""
+    """Sign a package and put it into a registry.
+
+    FILE is checked first, as `visget check` does. A free name belongs to the first key that signs it.
+    """
     from visget import api
 
     key_file = Path(key_name) if "/" in key_name or key_name.endswith(".key") else _key_path(settings, key_name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import sys
 import time
 import unicodedata
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from visget.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, UsageError, VisgetError
+from visget.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, ResourceError, UsageError, VisgetError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,7 +70,7 @@ class Ui:
         if self.as_json:
             click.echo(json.dumps(data, indent=2, sort_keys=True, ensure_ascii=True))
         elif text is not None and self.quiet < 2:
-            click.echo(text() if callable(text) else text)
+            click.echo(text() if callable(text) else text, color=self._colored(sys.stdout))
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         """Return a plain aligned table, cut nowhere, that pipes as well as it reads."""
@@ -135,6 +136,16 @@ class Ui:
             self._echo("  " + printable(line))
         if error.hint:
             self._echo(self._label("hint", "cyan") + printable(error.hint))
+
+    def interrupted(self) -> None:
+        """Say that the command was interrupted (Ctrl-C)."""
+        self.close()
+        text = "interrupted; nothing was left half done, run the same command to go on"
+        if self.as_json:
+            error = VisgetError(text).as_dict() | {"error": "Interrupted", "exit_code": EXIT_INTERRUPTED}
+            click.echo(json.dumps(error, indent=2, sort_keys=True))
+        elif self.quiet < 2:
+            self._echo(text)
 
     def _label(self, word: str, color: str) -> str:
         text = f"{word}: "
@@ -204,6 +215,24 @@ def _as_json(value: object) -> object:
     return as_dict() if as_dict is not None else str(value)
 
 
+def asked_for(words: Sequence[str]) -> Ui:
+    """Return how the output was asked for by a command line that click could not parse."""
+    flags = [word for word in words if word.startswith("-")]
+    bundles = [word for word in flags if re.fullmatch("-[qv]+", word)]
+    quiet = flags.count("--quiet") + sum(word.count("q") for word in bundles)
+    color = re.search(r"(?:^| )--color[ =](always|never)(?: |$)", " ".join(words))
+    return Ui(as_json="--json" in flags, quiet=quiet, verbose=0, color=color[1] if color else "auto", progress=False)
+
+
+def split_message(text: str) -> tuple[str, str | None]:
+    """Return a message of click in the style of all other messages: a lower-case first letter, and the hint apart."""
+    message, _, meant = text.partition("Did you mean ")
+    message = message.strip().removesuffix(".")
+    if message[:1].isupper() and not message[:2].isupper():
+        message = message[0].lower() + message[1:]
+    return message, f"did you mean {meant}" if meant else None
+
+
 def command(name: str, *, example: str, settings: bool = True) -> Callable[[Command], click.Command]:
     """Make a function a command with the options that every command has.
 
@@ -223,11 +252,14 @@ def command(name: str, *, example: str, settings: bool = True) -> Callable[[Comm
             sys.exit(guarded(ui, lambda: _call(function, ui, settings, home, options)))
 
         text = "\b\nExample:\n" + "\n".join(f"  {line}" for line in example.splitlines())
-        # The options of --home and --json are added last so that a command's own come first in its help.
+        common = _common(settings)
         made: Any = run
-        for option in reversed(_common(settings)):
+        for option in reversed(common):
             made = option(made)
-        return click.command(name, epilog=text, context_settings={"help_option_names": ["-h", "--help"]})(made)
+        finished = click.command(name, epilog=text, context_settings={"help_option_names": ["-h", "--help"]})(made)
+        # click puts the decorator nearest to the function last; a command's own options come first in its help.
+        finished.params = finished.params[len(common) :] + finished.params[: len(common)]
+        return finished
 
     return wrap
 
@@ -267,14 +299,20 @@ def guarded(ui: Ui, call: Callable[[], int | None]) -> int:
         ui.fail(UsageError(error.format_message()))
         return EXIT_USAGE
     except KeyboardInterrupt:
-        ui.close()
-        if ui.quiet < 2:
-            click.echo("interrupted; nothing was left half done, run the same command to go on", err=True)
+        ui.interrupted()
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader of our output went away (`visget list | head`): nothing to tell anybody.
         sys.stderr.close()
         return EXIT_FAILED
+    except OSError as error:
+        # Each place that touches files says more than this; here only so that no traceback ever reaches a person.
+        failed = ResourceError(
+            f"the system refused: {error.strerror or error}", where=str(error.filename) if error.filename else None,
+            hint="free space, permissions and paths are the usual reasons; `visget doctor` looks at them",
+        )  # fmt: skip
+        ui.fail(failed)
+        return failed.exit_code
     finally:
         ui.close()
     return code

@@ -22,17 +22,23 @@ if TYPE_CHECKING:
 @command("demo", example="visget demo\nvisget demo --keep ./demo\nvisget demo --json")
 @click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Work in DIR and leave everything there.")
 def demo(ui: Ui, settings: Settings, *, keep: Path | None) -> int:
-    """Build, publish, install and check an example library from start to end, and show what tuning gains."""
+    """Build, publish, install and check an example, start to end.
+
+    Every function is compared with NumPy or zlib; then the code tuned for this machine is timed against the
+    same package compiled for the baseline of its architecture.
+    """
     from visget.demo import run_demo
     from visget.errors import UsageError
+    from visget.files import translated
 
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="visget-demo-") as directory:
             receipt = run_demo(Path(directory), settings=settings, progress=ui)
     else:
-        if keep.exists() and any(keep.iterdir()):
-            raise UsageError("the directory is not empty", where=str(keep), hint="name a new one")
-        keep.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with translated("make the demo's directory", keep):
+            if keep.exists() and not (keep.is_dir() and not any(keep.iterdir())):
+                raise UsageError("this is no empty directory", where=str(keep), hint="name a new one")
+            keep.mkdir(parents=True, exist_ok=True, mode=0o700)
         receipt = run_demo(keep.absolute(), settings=settings, progress=ui)
     ui.result(receipt.as_dict(), lambda: _text(ui, receipt, keep))
     return 0 if receipt.right else EXIT_FAILED

@@ -35,7 +35,10 @@ def doctor(ui: Ui, settings: Settings) -> int:
 @command("completions", example='eval "$(visget completions bash)"\nvisget completions fish | source', settings=False)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completions(ui: Ui, *, shell: str) -> None:
-    """Print the script that makes SHELL complete visget's commands and options."""
+    """Print the shell's completion script.
+
+    In the shell: eval "$(visget completions bash)", also from its start-up file.
+    """
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)

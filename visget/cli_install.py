@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 @click.option("--offline", is_flag=True, default=None, help="Never touch the network. [env: VISGET_OFFLINE]")
 def install(ui: Ui, settings: Settings, *, requirements: tuple[str, ...], registry: str | None, target: str | None,
             trust: str | None, dry_run: bool, offline: bool | None) -> None:  # fmt: skip
-    """Fetch, verify and compile packages for this machine (or TARGET), check their answers, install them."""
+    """Compile a package for this machine and install it.
+
+    Each package is fetched and verified, compiled for this machine (or TARGET), and installed when the fresh
+    code gives the answers that the package promises.
+    """
     from visget import api
 
     settings = with_options(settings, offline=offline)
@@ -75,7 +79,10 @@ def _as_text(ui: Ui, result: InstallResult) -> str:
 @command("uninstall", example="visget uninstall xxhash\nvisget uninstall xxhash==0.8.2")
 @click.argument("requirement", metavar="NAME[==VERSION]")
 def uninstall(ui: Ui, settings: Settings, *, requirement: str) -> None:
-    """Remove a package, or one of its versions; `visget cache gc` frees the space."""
+    """Remove an installed package.
+
+    Without a version all of them go. `visget cache gc` frees the space.
+    """
     from visget import api
 
     removed = api.uninstall(requirement, settings=settings)
@@ -87,7 +94,10 @@ def uninstall(ui: Ui, settings: Settings, *, requirement: str) -> None:
 
 @command("list", example="visget list\nvisget list --json")
 def list_(ui: Ui, settings: Settings) -> None:
-    """List the installed packages and their versions; the selected version is marked."""
+    """List the installed packages.
+
+    The selected version of each is marked.
+    """
     from visget import api
 
     found = api.installed(settings=settings)
@@ -110,7 +120,10 @@ def list_(ui: Ui, settings: Settings) -> None:
 @command("use", example="visget use zlib==1.2.13")
 @click.argument("requirement", metavar="NAME==VERSION")
 def use(ui: Ui, settings: Settings, *, requirement: str) -> None:
-    """Select which of the installed versions `visget.load` and `visget path` mean."""
+    """Select one of the installed versions.
+
+    `visget.load`, `visget path` and `visget pkg-config` mean the selected one.
+    """
     from visget import api
 
     chosen = api.use(requirement, settings=settings)
@@ -120,7 +133,10 @@ def use(ui: Ui, settings: Settings, *, requirement: str) -> None:
 @command("rollback", example="visget rollback zlib")
 @click.argument("name")
 def rollback(ui: Ui, settings: Settings, *, name: str) -> None:
-    """Select again the version of NAME that was selected before the last change."""
+    """Go back to the version that was selected before.
+
+    Again, to the one before that.
+    """
     from visget import api
 
     chosen = api.rollback(name, settings=settings)
@@ -131,7 +147,10 @@ def rollback(ui: Ui, settings: Settings, *, name: str) -> None:
 @click.argument("name")
 @click.option("--directory", is_flag=True, help="Print the directory of the artifact, not the library.")
 def path(ui: Ui, settings: Settings, *, name: str, directory: bool) -> None:
-    """Print the shared library of an installed package."""
+    """Print the file of an installed library.
+
+    It is what `ctypes.CDLL` and linkers take.
+    """
     from visget import api
 
     if directory:
@@ -150,7 +169,10 @@ def path(ui: Ui, settings: Settings, *, name: str, directory: bool) -> None:
 @click.option("--target", metavar="TARGET", help="The artifact of that target. [env: VISGET_TARGET]")
 def pkg_config(ui: Ui, settings: Settings, *, names: tuple[str, ...], cflags: bool, libs: bool, static: bool,
                only_path: bool, target: str | None) -> None:  # fmt: skip
-    """Print the flags that a C compiler needs to use installed packages."""
+    """Print compiler and linker flags for C programs.
+
+    Without --cflags, --libs, --static or --path, those for compiling and linking are printed.
+    """
     from visget import api
     from visget.runtime.pkgconfig import compile_flags, link_flags, search_path
 
@@ -172,7 +194,10 @@ def pkg_config(ui: Ui, settings: Settings, *, names: tuple[str, ...], cflags: bo
 @click.option("--target", "text", metavar="TARGET", help="Explain this target. [env: VISGET_TARGET]")
 @click.option("--list", "list_all", is_flag=True, help="List the targets that packages can be compiled for.")
 def target(ui: Ui, settings: Settings, *, text: str | None, list_all: bool) -> None:
-    """Show what this machine is, and which processor features packages are compiled for."""
+    """Show what this machine is and what is compiled for it.
+
+    The processor, its features and caches, the C library, and OpenCL devices.
+    """
     from visget.installer.detect import detect_host
     from visget.installer.target import known_targets
     from visget.wiring import target_of

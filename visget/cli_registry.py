@@ -54,7 +54,10 @@ registry.add_command(registry_list)
 @click.argument("words", nargs=-1, metavar="[WORD]...")
 @click.option("--registry", "where", metavar="NAME|DIR|URL", help="Where to look. [env: VISGET_REGISTRY]")
 def search(ui: Ui, settings: Settings, *, words: tuple[str, ...], where: str | None) -> None:
-    """Find packages by name, by a word of the summary, or by the name of an exported function."""
+    """Find packages by name, word or exported function.
+
+    Without a WORD all packages are listed; several WORDs must all match.
+    """
     from visget.obtain import reading
     from visget.registry.search import search as find
 
@@ -72,7 +75,10 @@ def search(ui: Ui, settings: Settings, *, words: tuple[str, ...], where: str | N
 @click.option("--registry", "where", metavar="NAME|DIR|URL", help="Where to look. [env: VISGET_REGISTRY]")
 @click.option("--functions", is_flag=True, help="Show the prototype of every exported function.")
 def info(ui: Ui, settings: Settings, *, what: str, where: str | None, functions: bool) -> None:
-    """Show what a package is: versions, owners, licence, exported functions, what it needs."""
+    """Show what a package is, exports and needs.
+
+    Of a FILE.vis on the disk the signature is not checked.
+    """
     from visget.describe import describe
 
     found = describe(what, registry=where, settings=settings, progress=ui)
