@@ -224,7 +224,9 @@ def test_help_shows_the_prototype_and_the_comment(lib):
     assert inspect.signature(lib.sub).parameters["b"].annotation is int
     text = pydoc.render_doc(lib.sub, renderer=pydoc.plaintext)
     assert text.splitlines()[0].startswith("Python Library Documentation: function sub")
-    assert "sub(a: int, b: int) -> int\n    int sub(int a, int b)\n    \n    Subtracts b from a.\n" in text
+    lines = [line.strip() for line in text.splitlines()]
+    expected = ["sub(a: int, b: int) -> int", "int sub(int a, int b)", "", "Subtracts b from a.", "", "Never fails."]
+    assert lines[2:8] == expected
     signatures = {
         "sort_and_sum": "(v: int *, n: int, order: int (*)(const void *, const void *)) -> int",
         "word": "(null: int) -> bytes | None",
