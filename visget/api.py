@@ -153,7 +153,7 @@ def publish(path: Path, *, key: Path, registry: str | None = None, settings: Set
 
 
 def install(text: str, *, registry: str | None = None, target: str | None = None, trust: str | None = None,
-            settings: Settings | None = None, progress: Progress = SILENT) -> InstallResult:  # fmt: skip
+            again: bool = False, settings: Settings | None = None, progress: Progress = SILENT) -> InstallResult:  # fmt: skip
     """Fetch, verify, compile and install the newest version that satisfies the requirement `text`.
 
     Args:
@@ -161,6 +161,7 @@ def install(text: str, *, registry: str | None = None, target: str | None = None
         registry: name, directory or URL of the registry; None means the configured one.
         target: what to compile for; None means the setting, else this machine.
         trust: the id of the key that must have signed it; None means the pinned or the registry's owner.
+        again: compile it again, also when the store has the artifact.
 
     Raises:
         NotFoundError, TrustError, RefusedError, CompileError, UnsupportedError, NetworkError: see their classes.
@@ -172,8 +173,8 @@ def install(text: str, *, registry: str | None = None, target: str | None = None
     with store.in_use():  # garbage collection waits until the environment refers to what was fetched and compiled
         found = obtain(requirement, registry=registry, trust=trust, settings=settings, progress=progress)
         return install_verified(
-            found.verified, store, wanted, source=found.location, first_use=found.first_use, settings=settings,
-            progress=progress,
+            found.verified, store, wanted, source=found.location, first_use=found.first_use, again=again,
+            settings=settings, progress=progress,
         )  # fmt: skip
 
 

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 @click.option("--registry", metavar="NAME|DIR|URL", help="Where to look. [env: VISGET_REGISTRY]")
 @click.option("--target", metavar="TARGET", help="What to compile for; default: this machine. [env: VISGET_TARGET]")
 @click.option("--trust", metavar="KEY-ID", help="The key that must have signed the package.")
+@click.option("--reinstall", is_flag=True, help="Compile again, also when the artifact is there.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and change nothing.")
 @click.option("--offline", is_flag=True, default=None, help="Never touch the network. [env: VISGET_OFFLINE]")
 def install(ui: Ui, settings: Settings, *, requirements: tuple[str, ...], registry: str | None, target: str | None,
-            trust: str | None, dry_run: bool, offline: bool | None) -> None:  # fmt: skip
+            trust: str | None, reinstall: bool, dry_run: bool, offline: bool | None) -> None:  # fmt: skip
     """Compile a package for this machine and install it.
 
     Each package is fetched and verified, compiled for this machine (or TARGET), and installed when the fresh
@@ -46,7 +47,9 @@ def install(ui: Ui, settings: Settings, *, requirements: tuple[str, ...], regist
         return
     done = []
     for text in requirements:
-        result = api.install(text, registry=registry, target=target, trust=trust, settings=settings, progress=ui)
+        result = api.install(
+            text, registry=registry, target=target, trust=trust, again=reinstall, settings=settings, progress=ui
+        )
         ui.close()
         if result.first_use:
             ui.note(f"first use of {result.name}: trusting its signing key {', '.join(result.signers)} from now on")

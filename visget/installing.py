@@ -43,7 +43,7 @@ class InstallResult:
 
 
 def install_verified(verified: VerifiedPackage, store: Store, target: Target, *, source: str, first_use: bool,
-                      settings: Settings, progress: Progress, select: bool = True) -> InstallResult:  # fmt: skip
+                      settings: Settings, progress: Progress, select: bool = True, again: bool = False) -> InstallResult:  # fmt: skip
     """Compile `verified` for `target` unless the store has it already, and record it as installed.
 
     Args:
@@ -53,6 +53,7 @@ def install_verified(verified: VerifiedPackage, store: Store, target: Target, *,
         source: the identity of the registry that it came from.
         first_use: passed on into the result.
         select: make it the version that `load` takes.
+        again: compile it again, also when the store has the artifact.
 
     Raises:
         VisgetError: a stage failed; nothing was installed.
@@ -61,7 +62,10 @@ def install_verified(verified: VerifiedPackage, store: Store, target: Target, *,
 
     manifest = verified.package.manifest
     linker = linker_of(settings, target)
-    reused = plan_package(verified, target, store, linker=linker).cached
+    made = plan_package(verified, target, store, linker=linker)
+    if again and made.cached:
+        store.remove_native(made.digest)
+    reused = made.cached and not again
     entry = install_package(verified, target, store, linker=linker, limits=limits_of(settings), progress=progress)
     Environment(store).record(
         manifest.name, str(manifest.version), package=verified.package.digest, signers=verified.signers,
