@@ -16,7 +16,7 @@ from visget.errors import FormatError
 from visget.format import strictjson
 from visget.format.irtext import Module, mask, scan, unmask
 
-LIMIT = 256 << 20
+LIMIT = 64 << 20
 """The largest encoded table, in bytes."""
 
 _FORMAT = 1
@@ -256,5 +256,3 @@ def strip_debug(text: str) -> str:
     masked = _NODE.sub(lambda match: match[1] + keep(match[2]) + match[3], masked)
     masked = _ATTACHMENT.sub(lambda match: "" if match[2] in gone else match[0], masked)
     return unmask(masked, strings)
-
-

@@ -174,7 +174,7 @@ def why_reserved(name: str) -> str | None:
     if name.startswith(("Py", "_Py")):
         return "Python"
     if name.startswith("_Z"):
-        return "C++ (only extern \"C\" functions can be exported)"
+        return 'C++ (only extern "C" functions can be exported)'
     if name.startswith("__vis_"):
         return "visget"
     if _IMPLEMENTATION.match(name):

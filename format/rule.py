@@ -18,9 +18,7 @@ from visget.format.prototypes import Api
 
 # Anchored at the line: a pattern that could start at many places of a long line would take quadratic time.
 _CALL = re.compile(rf"^  (?:%[^ ]+ = )?(?:(?:tail|musttail|notail) )?(?:call|invoke) [^\n]*?@({NAME})\(", re.M)
-INDIRECT_CALL = re.compile(
-    rf"^  (?:%[^ ]+ = )?(?:(?:tail|musttail|notail) )?call [^\n@%]*%{NAME}(\([^\n]*)", re.M
-)
+INDIRECT_CALL = re.compile(rf"^  (?:%[^ ]+ = )?(?:(?:tail|musttail|notail) )?call [^\n@%]*%{NAME}(\([^\n]*)", re.M)
 """A call through a pointer; the group is its arguments and what follows."""
 
 _GROUP = re.compile(r"(?<= )#\d+")

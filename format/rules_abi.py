@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from visget.format.abi_classes import callbacks, refusals, takes_va_list
+from visget.format.imports import IMPORTS
 from visget.format.irtext import Function, Parameter
 from visget.format.prototypes import Function as CFunction
 from visget.format.rule import INDIRECT_CALL, Hit, Rule, Scope
@@ -124,7 +125,8 @@ def _callback_calls(scope: Scope) -> Iterator[Hit]:
 
 
 def _extension(scope: Scope) -> Iterator[Hit]:
-    for function in (*scope.exported, *scope.imported):
+    imported = (function for function in scope.imported if function.name in IMPORTS)
+    for function in (*scope.exported, *imported):
         what = "exported" if not function.declared else "imported"
         if _NARROW.match(function.result.type) and not _EXTENDED.search(function.result.attributes):
             yield Hit(message=f"the result ({function.result.type}) of the {what} function {function.name[:60]} is not "

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from visget.format.imports import BUILT_INS, DATA, IMPORTS, WRONG
+from visget.format.imports import BUILT_INS, DATA, IMPORTS
 from visget.format.irtext import Function, closing, split_list, split_type
+from visget.format.refused_imports import WRONG
 from visget.format.rule import INDIRECT_CALL, Call, Hit, Rule, Scope, word
 
 _QUAD = word("fp128")
@@ -247,7 +248,7 @@ RULES = (
         title="no long double in calls of imports",
         severity="error",
         check=_quad,
-        reason="printf(\"%Lf\") and the like read 80 bits on x86-64 where 128 were passed: the output is garbage.",
+        reason='printf("%Lf") and the like read 80 bits on x86-64 where 128 were passed: the output is garbage.',
         remedy="Convert to double and use %f.",
     ),
     Rule(

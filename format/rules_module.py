@@ -207,7 +207,7 @@ RULES = (
         check=_string_attributes,
         reason="An attribute such as target-cpu pins its function to that machine whatever the user has; others "
         "insert calls or probes. So only listed ones may stay.",
-        remedy=_REBUILD + ' Remove __attribute__((target(...))) and the flag behind the attribute; where a'
+        remedy=_REBUILD + " Remove __attribute__((target(...))) and the flag behind the attribute; where a"
         ' group becomes empty, "vis" stands in it.',
     ),
     Rule(

@@ -30,8 +30,11 @@ def _items(scope: Scope) -> Iterator[Function | Global]:
     yield from scope.module.functions
 
 
-def _hit(item: Function | Global, message: str, remedy: str | None = None) -> Hit:
-    return Hit(message=message, function=item if isinstance(item, Function) else None, remedy=remedy)
+def _hit(scope: Scope, item: Function | Global, message: str, remedy: str | None = None) -> Hit:
+    """Return a hit at a defined function itself, and at the first use of anything else."""
+    if isinstance(item, Function) and not item.declared:
+        return Hit(message=message, function=item, remedy=remedy)
+    return scope.at_use(item.name, message, remedy=remedy)
 
 
 def _names(scope: Scope) -> Iterator[Hit]:
@@ -40,7 +43,7 @@ def _names(scope: Scope) -> Iterator[Hit]:
             continue
         pattern = _LOCAL_NAME if _local(item.linkage) else _EXPORT_NAME
         if not pattern.match(item.name):
-            yield _hit(item, f'the symbol name "{item.name[:60]}" ({len(item.name)} characters) is not plain')
+            yield _hit(scope, item, f'the symbol name "{item.name[:60]}" ({len(item.name)} characters) is not plain')
 
 
 def _ifunc(scope: Scope) -> Iterator[Hit]:
@@ -69,14 +72,14 @@ def _linkage(scope: Scope) -> Iterator[Hit]:
         if item.linkage in _LINKAGES or item.name.startswith("llvm."):
             continue
         advice = _LINKAGE_ADVICE.get(item.linkage.removesuffix("_odr"))
-        yield _hit(item, f"{item.name[:60]} has the linkage {item.linkage}", advice)
+        yield _hit(scope, item, f"{item.name[:60]} has the linkage {item.linkage}", advice)
 
 
 def _visibility(scope: Scope) -> Iterator[Hit]:
     for item in _items(scope):
         match = _HIDDEN.search(item.prefix)
         if match and not _local(item.linkage):
-            yield _hit(item, f"{item.name[:60]} is neither internal nor plainly exported but {match[0]}")
+            yield _hit(scope, item, f"{item.name[:60]} is neither internal nor plainly exported but {match[0]}")
 
 
 def _thread_local_import(scope: Scope) -> Iterator[Hit]:
@@ -103,7 +106,7 @@ def _stray(scope: Scope) -> Iterator[Hit]:
         if item.declared or _local(item.linkage) or item.name in scope.exports or item.name.startswith("llvm."):
             continue
         if item.linkage in ("", "external"):
-            yield _hit(item, f"{item.name[:60]} is visible to other libraries, but is not among the exports")
+            yield _hit(scope, item, f"{item.name[:60]} is visible to other libraries, but is not among the exports")
 
 
 def _reserved(scope: Scope) -> Iterator[Hit]:
@@ -116,13 +119,13 @@ def _reserved(scope: Scope) -> Iterator[Hit]:
             yield Hit(message=message, function=function if isinstance(function, Function) else None)
     for item in _items(scope):
         if not item.declared and _local(item.linkage) and item.name.startswith("__vis_"):
-            yield _hit(item, f"{item.name[:60]} defines a name of visget")
+            yield _hit(scope, item, f"{item.name[:60]} defines a name of visget")
 
 
 def _dso_local(scope: Scope) -> Iterator[Hit]:
     for item in _items(scope):
         if "dso_local" in item.prefix.split() and not _local(item.linkage):
-            yield _hit(item, f"{item.name[:60]} is marked dso_local")
+            yield _hit(scope, item, f"{item.name[:60]} is marked dso_local")
 
 
 _INTERNALISE = "Build the package with `visget build`, which makes everything internal that is not exported."
@@ -134,7 +137,7 @@ RULES = (
         severity="error",
         check=_names,
         reason="Names with control characters or of enormous length reach assemblers, linkers and terminals.",
-        remedy="Use names of letters, digits and underscores; remove asm labels such as int f(void) asm(\"name\").",
+        remedy='Use names of letters, digits and underscores; remove asm labels such as int f(void) asm("name").',
     ),
     Rule(
         id="VIS-202",
