@@ -152,8 +152,16 @@ def publish(path: Path, *, key: Path, registry: str | None = None, settings: Set
 # ---- users -----------------------------------------------------------------------------------------------
 
 
-def install(text: str, *, registry: str | None = None, target: str | None = None, trust: str | None = None,
-            again: bool = False, settings: Settings | None = None, progress: Progress = SILENT) -> InstallResult:  # fmt: skip
+def install(
+    text: str,
+    *,
+    registry: str | None = None,
+    target: str | None = None,
+    trust: str | None = None,
+    again: bool = False,
+    settings: Settings | None = None,
+    progress: Progress = SILENT,
+) -> InstallResult:
     """Fetch, verify, compile and install the newest version that satisfies the requirement `text`.
 
     Args:

@@ -42,8 +42,18 @@ class InstallResult:
     """Ids of the keys that signed it."""
 
 
-def install_verified(verified: VerifiedPackage, store: Store, target: Target, *, source: str, first_use: bool,
-                      settings: Settings, progress: Progress, select: bool = True, again: bool = False) -> InstallResult:  # fmt: skip
+def install_verified(
+    verified: VerifiedPackage,
+    store: Store,
+    target: Target,
+    *,
+    source: str,
+    first_use: bool,
+    settings: Settings,
+    progress: Progress,
+    select: bool = True,
+    again: bool = False,
+) -> InstallResult:
     """Compile `verified` for `target` unless the store has it already, and record it as installed.
 
     Args:
