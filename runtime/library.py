@@ -10,18 +10,17 @@ It is unmapped when the process ends.
 from __future__ import annotations
 
 import ctypes
-import difflib
 import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from visget.errors import LoadError
-from visget.format import strictjson
-from visget.format.prototypes import Api, Constant, Enum, Function, Record
-from visget.runtime.functions import make_function
-from visget.runtime.types import Types, short_name
+
+if TYPE_CHECKING:
+    from visget.format.prototypes import Api
+    from visget.runtime.members import Members
 
 _RECEIPT_LIMIT = 1 << 20
 
@@ -47,13 +46,14 @@ class Library:
         """The same library for plain ctypes, with no types declared."""
         self._read_api = api
         self._lock = threading.RLock()
-        self._items: dict[str, Any] | None = None
-        self._function_names: tuple[str, ...] = ()
+        self._found: Members | None = None
         self._made: dict[str, Any] = {}
 
     @property
     def receipt(self) -> dict[str, Any]:
         """What was compiled from what, for which processor, by which compiler."""
+        from visget.format import strictjson
+
         file = self.path.parent.parent / "receipt.json"
         try:
             return strictjson.loads(file.read_bytes(), what="the receipt", limit=_RECEIPT_LIMIT)
@@ -77,61 +77,41 @@ class Library:
         except KeyError:
             with self._lock:
                 if name not in self._made:
-                    self._made[name] = self._make(name)
+                    self._made[name] = self._members().make(name)
                 return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
-        self._table()
-        return iter(self._function_names)
+        return iter(self._members().functions)
 
     def __len__(self) -> int:
-        self._table()
-        return len(self._function_names)
+        return len(self._members().functions)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._table()
+        return name in self._members().items
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *(name for name in self._table() if name.isidentifier())})
+        return sorted({*super().__dir__(), *(name for name in self._members().items if name.isidentifier())})
 
     def __repr__(self) -> str:
         return f"<visget library {self.name} {self.version} at {str(self.path)!r}>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            f"a library cannot be pickled or copied; call visget.load('{self.name}=={self.version}') "
+            f"a library cannot be pickled or copied; call visget.load({self.name!r}, {self.version!r}) "
             "in the process that needs it"
         )
 
-    def _table(self) -> dict[str, Any]:
-        """Return what each name stands for, without making any of it."""
-        items = self._items
-        if items is None:
+    def _members(self) -> Members:
+        """What there is, without making any of it; read when it is first asked for, like all that it imports."""
+        members = self._found
+        if members is None:
             with self._lock:
-                items = self._items
-                if items is None:
-                    api = self._read_api()
-                    self._types: Types = Types(api, self._module)
-                    self._function_names = tuple(function.name for function in api.functions)
-                    self._items = items = _names(api)
-        return items
+                members = self._found
+                if members is None:
+                    from visget.runtime.members import Members
 
-    @property
-    def _module(self) -> str:
-        return f"visget.lib.{self.name}"
-
-    def _make(self, name: str) -> Any:
-        item, types = self._table()[name], self._types
-        if isinstance(item, Function):
-            return make_function(item, self._native, types, self._module)
-        if isinstance(item, Record):
-            return types.record(item.name)
-        if isinstance(item, Enum):
-            return types.enum(item.name)
-        if isinstance(item, Constant):
-            return _constant(item)
-        enum_name, value = item
-        return types.enum(enum_name)._value2member_map_.get(value, value)
+                    self._found = members = Members(self._read_api(), f"visget.lib.{self.name}", self._native)
+        return members
 
     def _native(self, symbol: str) -> Any:
         try:
@@ -141,24 +121,10 @@ class Library:
 
     def _no_such(self, name: str) -> str:
         message = f"the library {self.name} {self.version} has no {name!r}"
-        close = difflib.get_close_matches(name, self._table(), 3)
+        import difflib
+
+        close = difflib.get_close_matches(name, self._members().items, 3)
         return f"{message}; did you mean {' or '.join(close)}?" if close else message
-
-
-def _names(api: Api) -> dict[str, Any]:
-    """Return the item that each name of the interface stands for; an enum value is (name of the enum, value)."""
-    items: dict[str, Any] = {}
-    # C keeps functions and struct tags apart; of two with one name the later entry here has it.
-    declarations: tuple[Record | Enum, ...] = (*api.records, *api.enums)
-    for declared in declarations:
-        items[declared.name] = items[short_name(declared.name)] = declared
-    for constant in api.constants:
-        items[constant.name] = constant
-    for enum in api.enums:
-        items.update((name, (enum.name, value)) for name, value in enum.values)
-    for function in api.functions:
-        items[function.name] = function
-    return items
 
 
 def open_library(directory: Path, *, name: str, version: str) -> Library:
@@ -195,6 +161,8 @@ def open_library(directory: Path, *, name: str, version: str) -> Library:
         raise _damaged(name, f"there is neither {shared.name} nor {relocatable.name}", directory / "lib")
 
     def api() -> Api:
+        from visget.format.prototypes import Api
+
         file = directory / "api.json"
         try:
             return Api.parse(file.read_bytes())
@@ -202,14 +170,6 @@ def open_library(directory: Path, *, name: str, version: str) -> Library:
             raise _damaged(name, f"its interface cannot be read: {error.strerror}", file) from error
 
     return Library(name=name, version=version, path=path, cdll=cdll, api=api)
-
-
-def _constant(constant: Constant) -> int | float | bytes:
-    if isinstance(constant.value, int):
-        return constant.value
-    if constant.kind == "float":
-        return float.fromhex(constant.value)
-    return constant.value.encode()
 
 
 def _damaged(name: str, why: str, where: Path) -> LoadError:

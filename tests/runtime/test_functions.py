@@ -309,7 +309,7 @@ def test_c_functions_as_callbacks(lib):
 
 
 def test_the_same_callable_is_wrapped_once(lib):
-    kept = lib._types.pending
+    kept = lib._members()._types.pending
 
     def increment(x):
         return x + 1
@@ -359,7 +359,7 @@ def test_an_exception_outside_of_any_call_is_logged_and_c_gets_zero(lib, caplog)
 
     with pytest.raises(ValueError, match="1"):
         lib.apply(broken, 1)
-    kept = lib._types.pending.thunk(lib._types.storage(callback(INT, INT)), broken)
+    kept = lib._members()._types.pending.thunk(lib._members()._types.storage(callback(INT, INT)), broken)
     assert kept(5) == 0  # as if C had kept the pointer
     assert "broken" in caplog.text
     assert "ValueError: 5" in caplog.text

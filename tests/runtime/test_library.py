@@ -16,7 +16,7 @@ from runtimekit import CHAR, INT, VOID, fn, install, needs_cc, struct, to
 
 from visget.errors import FormatError, LoadError
 from visget.format.prototypes import Api, Constant, Enum, Record
-from visget.runtime import library
+from visget.runtime import members
 from visget.runtime.library import open_library
 
 pytestmark = needs_cc
@@ -103,7 +103,7 @@ def test_plain_ctypes_is_left_alone(lib):
 
 def test_it_cannot_be_pickled_or_copied(lib):
     for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(TypeError, match=r"call visget.load\('demo==1.2'\) in the process that needs it"):
+        with pytest.raises(TypeError, match=r"call visget.load\('demo', '1.2'\) in the process that needs it"):
             attempt(lib)
     with pytest.raises(AttributeError):
         lib.close  # noqa: B018
@@ -168,7 +168,7 @@ def test_threads_that_look_at_the_same_moment_get_the_same_thing(entry, monkeypa
         return slow
 
     monkeypatch.setattr(Api, "parse", slowly(Api.parse, "parse"))
-    monkeypatch.setattr(library, "make_function", slowly(library.make_function, "make"))
+    monkeypatch.setattr(members, "make_function", slowly(members.make_function, "make"))
     lib = open_library(entry, name="demo", version="1.2")
     barrier = threading.Barrier(4)
 
@@ -186,7 +186,7 @@ def test_loading_and_calling_import_nothing_heavy(entry):
     code = f"""
 import sys
 from pathlib import Path
-from visget.runtime import library
+from visget.runtime import library, members
 from visget.runtime.library import open_library
 lib = open_library(Path({str(entry)!r}), name="demo", version="1.2")
 out = bytearray(2)
