@@ -7,11 +7,11 @@ The keys are described in docs/reference/configuration.md.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 from visget.directories import cache_dir, config_dir, data_dir
 from visget.errors import UsageError
@@ -28,9 +28,11 @@ _KEYS = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """Everything that can be set from outside."""
+class Settings(NamedTuple):
+    """Everything that can be set from outside.
+
+    A named tuple, for it is on the path of every load: importing dataclasses costs as much as all the rest of it.
+    """
 
     home: Path
     """The store's directory."""
@@ -40,7 +42,7 @@ class Settings:
     """The directory of config.toml and keys."""
     registry: str | None = None
     """Name or location of the registry to use; None when none is configured."""
-    registries: Mapping[str, str] = field(default_factory=dict)
+    registries: Mapping[str, str] = MappingProxyType({})
     """Location (path or URL) of each named registry."""
     target: str | None = None
     """The target to compile for; None means this machine."""
@@ -246,7 +248,7 @@ def remember_registry(settings: Settings, name: str, location: str) -> bool:
 def with_options(settings: Settings, **options: object) -> Settings:
     """Return `settings` with the options that are not None put in."""
     given = {key: value for key, value in options.items() if value is not None}
-    return dataclasses.replace(settings, **given)  # type: ignore[arg-type]  # the callers pass typed options
+    return settings._replace(**given)  # type: ignore[arg-type]  # the callers pass typed options
 
 
 def color_wish(environ: Mapping[str, str] | None = None) -> bool | None:

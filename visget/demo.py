@@ -13,7 +13,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -118,8 +118,10 @@ def run_demo(directory: Path, *, settings: Settings, progress: Progress = SILENT
     _require("numpy", "demo")
     _require("ziglang", "author")
     # A fixed target or registry of the user must not change what the demo shows.
-    own = replace(settings, home=directory / "store", cache=directory / "cache", config=directory / "config",
-                  registry=None, registries={}, target=None)  # fmt: skip
+    own = settings._replace(
+        home=directory / "store", cache=directory / "cache", config=directory / "config",
+        registry=None, registries={}, target=None,
+    )  # fmt: skip
     seconds: dict[str, float] = {}
     sources = importlib.resources.files("visget.examples") / "numerics"
     with importlib.resources.as_file(sources) as project, _timed(seconds, "build"):
@@ -130,7 +132,7 @@ def run_demo(directory: Path, *, settings: Settings, progress: Progress = SILENT
         key = own.keys / "default.key"
         write_key(key, SecretKey.generate())
         remember_registry(own, "default", str(registry))
-        own = replace(own, registries={"default": str(registry)})
+        own = own._replace(registries={"default": str(registry)})
         api.publish(package, key=key, settings=own, progress=progress)
     manifest = built.package.manifest
     with _timed(seconds, "install"):

@@ -7,8 +7,7 @@ equal. The rule is written in docs/spec/manifest.md, section "Names"; versions a
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NewType
+from typing import TYPE_CHECKING, NamedTuple, NewType
 
 from visget.errors import UsageError
 
@@ -64,8 +63,7 @@ def parse_version(text: str) -> Version:
         ) from error
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(NamedTuple):
     """A package name with the versions that will do."""
 
     name: PackageName
