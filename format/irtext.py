@@ -155,6 +155,8 @@ def scan(text: str) -> Module:
         FormatError: a line is not LLVM IR as LLVM prints it.
     """
     masked, strings = mask(text)
+    if masked.count('"') != 2 * len(_STRING.findall(masked)):
+        raise FormatError("LLVM IR text: a quotation mark has no partner")
     masked += "\n"
     reader = _Reader(strings)
     position = 0
@@ -212,7 +214,7 @@ class _Reader:
             self.function(line, "")
         elif line.startswith("%") and value.startswith("type "):
             self.types[key] = value[5:]
-        elif line.startswith("attributes #"):
+        elif line.startswith("attributes #") and line.endswith(" }"):
             self.attributes[key[len("attributes ") :]] = value.strip("{} ")
         elif line.startswith("!") and equals:
             target = self.metadata if key[1:].isdigit() else self.named_metadata

@@ -10,6 +10,7 @@ elsewhere (visget.format.verifier).
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
@@ -39,6 +40,7 @@ ModuleRef: TypeAlias = llvm.ModuleRef
 BITCODE_LIMIT = 256 << 20
 """The largest bitcode that is looked at, in bytes."""
 
+_PLAIN = re.compile(r"[\w.:-]*\Z", re.ASCII)
 _MAGIC = b"BC\xc0\xde"
 _WRAPPER_MAGIC = b"\xde\xc0\x17\x0b"
 _ENTER_SUBBLOCK = 1
@@ -127,7 +129,15 @@ def _parse_text(text: str, context: llvm.ContextRef) -> ModuleRef:
 
 
 def text_of(module: ModuleRef) -> str:
-    """Return `module` as LLVM's printer writes it: the form that every scanner of this room reads."""
+    """Return `module` as LLVM's printer writes it: the form that every scanner of this room reads.
+
+    Raises:
+        FormatError: the triple or the data layout would be printed as something else than one string.
+    """
+    # LLVM prints these two without escaping: a newline inside would become lines of their own.
+    for what, value in (("triple", module.triple), ("data layout", module.data_layout)):
+        if not _PLAIN.match(value):
+            raise FormatError(f"the {what} of the module is not plain text: {value[:80]!r}")
     return str(module)
 
 

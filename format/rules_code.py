@@ -13,6 +13,7 @@ _ASM = re.compile(r'\basm (?:sideeffect |alignstack |inteldialect |unwind )*("\d
 # Operands that every target understands: registers, memory, constants, ties and "anything".
 _GENERIC = re.compile(r"(?:[=+&*%]*[rmioXgnps0-9]+|~\{memory\}|~\{cc\}|~\{dirflag\}|~\{fpsr\}|~\{flags\})\Z")
 _EXCEPTIONS = word(r"invoke|landingpad|resume|catchswitch|catchpad|cleanuppad|callbr")
+_BUNDLE = re.compile(r"\[ (\"\d+\")\(")
 _CONVENTION = re.compile(r"\b(?:cc \d+|\w+cc|preserve_\w+|cxx_fast_tlscc|intel_ocl_bicc|swift\w+)\b")
 _INTERNAL_CONVENTIONS = frozenset(("fastcc", "coldcc", "tailcc"))
 
@@ -89,6 +90,13 @@ def _convention(scope: Scope) -> Iterator[Hit]:
             yield Hit(message=f"the calling convention {match[0]}", function=function)
 
 
+def _bundles(scope: Scope) -> Iterator[Hit]:
+    for function, ordinal, match in scope.find(_BUNDLE):
+        if "@llvm.assume(" not in function.instruction(ordinal):
+            message = f'a call carries the operand bundle "{scope.module.name(match[1])[:60]}"'
+            yield Hit(message=message, function=function, ordinal=ordinal)
+
+
 RULES = (
     Rule(
         id="VIS-301",
@@ -153,5 +161,13 @@ RULES = (
         check=_convention,
         reason="Other conventions exist on one target only, or between functions of one module.",
         remedy="Remove __attribute__((ms_abi, sysv_abi, regparm, preserve_most, vectorcall ...)).",
+    ),
+    Rule(
+        id="VIS-320",
+        title="no operand bundles",
+        severity="error",
+        check=_bundles,
+        reason="Operand bundles belong to languages and instrumentation that VIS does not have.",
+        remedy="Build without -fsanitize and -fobjc-arc; only assumptions (__builtin_assume) carry bundles in C.",
     ),
 )

@@ -44,6 +44,7 @@ _FORBIDDEN_WORDS = frozenset((
     "fn_ret_thunk_extern", "vscale_range", "returns_twice", "skipprofile",
 ))
 # fmt: on
+_SECTION_METADATA = re.compile(r"!(pcsections|associated|exclude|implicit\.ref|kcfi_type) !\d")
 _WORD = re.compile(r"[a-z_]+")
 _CONSTRUCTOR = re.compile(r"\{ i32, ptr, ptr \} \{ i32 (\d+), ptr @([-\w.$]+), ptr ([^}]*) \}")
 _LISTS = frozenset(("llvm.used", "llvm.compiler.used", "llvm.global_ctors", "llvm.global_dtors"))
@@ -138,6 +139,20 @@ def _section(scope: Scope) -> Iterator[Hit]:
         if match:
             message = f'the function asks for the {match[1]} "{scope.module.name(match[2])[:60]}"'
             yield Hit(message=message, function=function)
+    yield from _section_metadata(scope)
+
+
+def _section_metadata(scope: Scope) -> Iterator[Hit]:
+    for item in scope.module.globals:
+        match = _SECTION_METADATA.search(item.value)
+        if match:
+            yield scope.at_use(item.name, f"{item.name} asks for sections by !{match[1]}")
+    for function in scope.module.functions:
+        match = _SECTION_METADATA.search(function.suffix)
+        if match:
+            yield Hit(message=f"the function asks for sections by !{match[1]}", function=function)
+    for function, ordinal, match in scope.find(_SECTION_METADATA):
+        yield Hit(message=f"an instruction asks for sections by !{match[1]}", function=function, ordinal=ordinal)
 
 
 def _constructors(scope: Scope) -> Iterator[Hit]:

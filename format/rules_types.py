@@ -15,7 +15,7 @@ VALUE_LIMIT = 64 << 10
 ALLOCA_LIMIT = 1 << 20
 INSTRUCTION_LIMIT = 50_000
 
-_FOREIGN = word(r"x86_fp80|ppc_fp128|x86_amx|x86_mmx|vscale x|target\([^)]*\)")
+_FOREIGN = word(r"x86_fp80|ppc_fp128|x86_amx|x86_mmx|vscale x|target\([^)]*\)|ptrauth|no_cfi")
 _SPACE = word(r"addrspace\((?!0\))[^)]*\)")
 _INTEGER = word(r"i(\d{3,})")
 _VECTOR = word(r"<(\d+) x ([^<>]+)>")
@@ -54,7 +54,7 @@ def _headers_and_types(scope: Scope, pattern: re.Pattern[str]) -> Iterator[tuple
 
 def _foreign_type(scope: Scope) -> Iterator[Hit]:
     for found, function, ordinal in _headers_and_types(scope, _FOREIGN):
-        yield Hit(message=f"the type {found} exists on one target only", function=function, ordinal=ordinal)
+        yield Hit(message=f"{found} exists on one target only", function=function, ordinal=ordinal)
 
 
 def _address_space(scope: Scope) -> Iterator[Hit]:

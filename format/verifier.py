@@ -1,8 +1,9 @@
 """Checks a module against the profile VIS-1: all rules, all findings.
 
 Invariant: the answer depends on the arguments alone, and a module without an error finding obeys every rule of
-docs/spec/vis-1.md that can be seen in it. The text must be LLVM's own print of the module that will be used
-(visget.format.module.text_of), never text that somebody sent.
+docs/spec/vis-1.md that can be seen in it. The text must be LLVM's own print (visget.format.module.text_of), never text
+that somebody sent, and a compiler must go on from the checked text, not from the bitcode: LLVM prints the keys of
+string attributes without escaping, so only then is what was checked what is compiled.
 """
 
 from __future__ import annotations

@@ -112,3 +112,19 @@ def test_sizes_of_types() -> None:
     assert types.size("%r") >= ENDLESS
     assert types.scalars("%n", 4) == ["i8", "i64", "i32", "i8"]
     assert types.scalars("[1000000 x [1000000 x i8]]", 3) == ["i8", "i8", "i8"]
+
+
+def test_attribute_keys_that_print_as_more_text_cannot_hide_anything() -> None:
+    """LLVM prints keys of string attributes raw. What then looks hidden must be gone from what is compiled, too."""
+    hidden = '"alloc-family\\22 }\\0A; " "target-cpu"="evil"'
+    text = module_text(f"define void @f() #0 {{\n  ret void\n}}\nattributes #0 = {{ {hidden} }}\n")
+    assert '\n; "' in text
+    assert "evil" not in text_of(parse_text(text))
+
+    swallowing = '"vis\\22 }\\0Adefine internal void @z() {\\0A  ret void ;"'
+    text = module_text(f"define void @f() #0 {{\n  ret void\n}}\nattributes #0 = {{ {swallowing} }}\n")
+    with pytest.raises(FormatError):
+        scan(text)
+    stray = module_text('define void @f() #0 {\n  ret void\n}\nattributes #0 = { "a\\22b" }\n')
+    with pytest.raises(FormatError, match="no partner"):
+        scan(stray)

@@ -84,6 +84,13 @@ def test_bad_text_is_a_format_error_with_llvms_reason(text: str, says: str) -> N
         parse_text(text)
 
 
+def test_a_triple_that_would_print_as_more_lines_is_refused() -> None:
+    module = parse_text(module_text(F))
+    module.triple = 'riscv64-unknown-linux-musl"\ndefine internal void @hide() {\n  ret void ;'
+    with pytest.raises(FormatError, match="not plain text"):
+        text_of(module)
+
+
 def test_link_merges_and_refuses_double_definitions() -> None:
     one = "declare void @g()\ndefine void @f() {\n  call void @g()\n  ret void\n}\n"
     two = "define void @g() {\n  ret void\n}\n"

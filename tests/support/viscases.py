@@ -196,11 +196,11 @@ CASES = (
         )
     ),
     Case(rule="VIS-305", body=_f("%x = fadd x86_fp80 %a, %a", head="define internal void @g(x86_fp80 %a)") + F,
-         function="g", says="the type x86_fp80"),
+         function="g", says="x86_fp80 exists on one target"),
     Case(rule="VIS-305", body=_f("%x = load <vscale x 4 x i32>, ptr %p", head=_P), function="f", ordinal=0,
-         says="the type vscale x"),
+         says="vscale x exists on one"),
     Case(rule="VIS-305", body='define internal void @g(target("aarch64.svcount") %a) {\n  ret void\n}\n' + F,
-         function="g", says="the type target("),
+         function="g", says="target("),
     Case(rule="VIS-306", body=_f("%x = load i32, ptr addrspace(1) null"), function="f", ordinal=0, says="addrspace(1)"),
     Case(rule="VIS-307", body=_f("%x = load i256, ptr %p", "%y = mul i256 %x, %x", head=_P), function="f", ordinal=0,
          says="an integer of 256 bits"),
@@ -260,6 +260,10 @@ CASES = (
     Case(rule="VIS-319", body=F + "define internal x86_stdcallcc void @g() {\n  ret void\n}\n", function="g",
          says="the calling convention x86_stdcallcc"),
 
+    Case(rule="VIS-109", body=_f("store i32 0, ptr %p, !pcsections !1", head=_P, after='!1 = !{!"evil"}'), function="f",
+         ordinal=0, says="an instruction asks for sections by !pcsections"),
+    Case(rule="VIS-320", body=_f('call void @g() [ "deopt"() ]', after="define internal void @g() {\n  ret void\n}"),
+         function="f", ordinal=0, says='the operand bundle "deopt"'),
     Case(rule="VIS-401", body="define void @f(ptr %p, ...) {\n  ret void\n}\n", function="f",
          says="takes a variable number of arguments"),
     *(
