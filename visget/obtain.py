@@ -67,7 +67,7 @@ def obtain(requirement: Requirement, *, registry: str | None = None, trust: str 
     from visget.format.package import open_package, verify_package
     from visget.registry.pins import PinStore
     from visget.registry.select import choose
-    from visget.registry.trust import accepted_keys
+    from visget.registry.trust import Pin, accepted_keys
 
     store = Store.open(settings.home)
     pins = PinStore(store.root / "trust")
@@ -75,7 +75,7 @@ def obtain(requirement: Requirement, *, registry: str | None = None, trust: str 
         releases = source.releases(requirement.name)
         release = choose(releases, requirement)
         pinned = pins.get(source.identity, requirement.name)
-        accepted = accepted_keys(requirement.name, releases.owners, pinned, required=trust)
+        accepted = accepted_keys(requirement.name, releases.owners, pinned.keys if pinned else (), required=trust)
         title = f"{release.name} {release.version}"
         data, envelope = store.package(release.vis), store.envelope(release.vis)
         # A version signed anew, by another owner, keeps its package but has another envelope.
@@ -94,7 +94,8 @@ def obtain(requirement: Requirement, *, registry: str | None = None, trust: str 
             store.put_package(data)
             store.put_envelope(package.digest, envelope)
             if accepted.new_pin is not None:
-                pins.remember(source.identity, requirement.name, accepted.new_pin)
+                pin = Pin(keys=accepted.new_pin, record=None, how="named" if trust else "first use")
+                pins.remember(source.identity, requirement.name, pin, seen=pinned)
     return Obtained(
         verified=verified, first_use=accepted.first_use, location=source.identity,
         versions=tuple(str(item.version) for item in reversed(releases.versions)),
