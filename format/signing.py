@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from visget.digest import Digest, parse_digest
 from visget.errors import TrustError
-from visget.format.keys import KeyId, PublicKey, SecretKey, parse_key_id, read_key, verify_raw, write_key
+from visget.format.keyfile import read_key, write_key
+from visget.format.keys import KeyId, PublicKey, SecretKey, parse_key_id, verify_raw
 from visget.format.strictjson import Reader, dumps, loads
 
 if TYPE_CHECKING:

@@ -23,6 +23,7 @@ from visget.wiring import limits_of, linker_of, network_of, target_of
 
 if TYPE_CHECKING:
     from visget.format.findings import Finding
+    from visget.format.keys import SecretKey
     from visget.format.package import Package
     from visget.installer.plan import Plan
     from visget.registry.directory import Published
@@ -115,13 +116,13 @@ def read_package_file(path: Path) -> bytes:
         ) from error
 
 
-def publish(path: Path, *, key: Path, registry: str | None = None, settings: Settings | None = None,
+def publish(path: Path, *, key: Path | SecretKey, registry: str | None = None, settings: Settings | None = None,
             progress: Progress = SILENT) -> Published:  # fmt: skip
     """Check, sign and publish the package file at `path`.
 
     Args:
         path: a .vis file.
-        key: the file of the author's signing key.
+        key: the author's signing key, or its file when that is not encrypted.
         registry: name or directory of the registry; None means the configured one.
 
     Raises:
@@ -129,14 +130,14 @@ def publish(path: Path, *, key: Path, registry: str | None = None, settings: Set
         TrustError: the name belongs to another key.
         RegistryError: other bytes were published under this version, or the registry cannot be written.
     """
-    from visget.format.keys import read_key
+    from visget.format.keyfile import read_key
     from visget.format.signing import sign_package
     from visget.registry.directory import publish as put
     from visget.registry.directory import registry_directory
 
     settings = settings or read_settings()
     directory = registry_directory(settings.location(registry))
-    secret = read_key(key)
+    secret = read_key(key) if isinstance(key, Path) else key
     progress.step("checking", path.name)
     package, findings = check(path, settings=settings)
     errors = [finding for finding in findings if finding.severity == "error"]

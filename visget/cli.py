@@ -1,7 +1,7 @@
 """The command ``visget``: which commands there are, and nothing else.
 
 Invariant: a command's module is imported only when that command runs, so that ``visget --version`` and
-``visget --help`` start as fast as click does. The commands live in cli_author, cli_install, cli_cache,
+``visget --help`` start as fast as click does. The commands live in cli_author, cli_key, cli_install, cli_cache,
 cli_registry, cli_demo and cli_doctor; exit codes are in docs/reference/exit-codes.md.
 """
 
@@ -21,7 +21,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "init": ("cli_author", "init", "Write a commented visget.toml and a small example."),
     "build": ("cli_author", "build", "Compile the project to a portable package."),
     "check": ("cli_author", "check", "Check a package against the VIS rules."),
-    "key": ("cli_author", "key", "Make and list signing keys."),
+    "key": ("cli_key", "key", "Make and list signing keys."),
     "publish": ("cli_author", "publish", "Sign a package and put it into a registry."),
     "registry": ("cli_registry", "registry", "Make and inspect registries."),
     "search": ("cli_registry", "search", "Find packages by name, word or exported function."),

@@ -1,4 +1,4 @@
-"""The commands of library authors: init, build, check, key, publish.
+"""The commands of library authors: init, build, check, publish.
 
 Invariant: each command is one function that reads its options, calls visget.api, and prints the result.
 """
@@ -11,8 +11,10 @@ from typing import Literal
 import click
 
 from visget.cli_common import Ui, command, counted
+from visget.cli_signing import passphrase_options, signing_key
 from visget.config import Settings, with_options
-from visget.errors import EXIT_REFUSED, UsageError
+from visget.errors import EXIT_REFUSED
+from visget.passphrase import Passphrases
 
 
 @command(
@@ -107,73 +109,26 @@ def check(ui: Ui, settings: Settings, *, file: Path) -> int:
     return EXIT_REFUSED if errors else 0
 
 
-@click.group("key", context_settings={"help_option_names": ["-h", "--help"]})
-def key() -> None:
-    """Make and list signing keys."""
-
-
-@command("new", example="visget key new\nvisget key new release")
-@click.argument("name", default="default")
-def key_new(ui: Ui, settings: Settings, *, name: str) -> None:
-    """Make a signing key called NAME (default: "default")."""
-    from visget.files import translated
-    from visget.format.keys import SecretKey, write_key
-
-    path = _key_path(settings, name)
-    secret = SecretKey.generate()
-    with translated("make the directory of keys", settings.keys):
-        settings.keys.mkdir(parents=True, exist_ok=True, mode=0o700)
-    write_key(path, secret)
-    ui.result(
-        {"name": name, "file": str(path), "id": secret.public.id},
-        f"wrote {path}\npublic key id: {secret.public.id}\n\n"
-        "Back this file up and show it to nobody: whoever has it can publish in your name.",
-    )
-
-
-@command("list", example="visget key list")
-def key_list(ui: Ui, settings: Settings) -> None:
-    """List the signing keys of this account."""
-    from visget.format.keys import read_key
-
-    found = sorted(settings.keys.glob("*.key")) if settings.keys.is_dir() else []
-    rows = [(path.stem, read_key(path).public.id, str(path)) for path in found]
-    ui.result(
-        {"keys": [{"name": name, "id": key_id, "file": file} for name, key_id, file in rows]},
-        lambda: ui.table(("name", "id", "file"), rows) if rows else "no keys; make one: visget key new",
-    )
-
-
-key.add_command(key_new)
-key.add_command(key_list)
-
-
-def _key_path(settings: Settings, name: str) -> Path:
-    from visget.names import parse_name
-
-    return settings.keys / f"{parse_name(name)}.key"
-
-
 @command(
     "publish",
-    example="visget publish dist/mylib-1.0.vis\nvisget publish dist/mylib-1.0.vis --registry ./registry --key release",
+    example="visget publish dist/mylib-1.0.vis\nvisget publish dist/mylib-1.0.vis --registry ./registry --key release\n"
+    "visget publish dist/mylib-1.0.vis --passphrase-env SIGNING_PASSPHRASE",
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--registry", metavar="NAME|DIR", help="The registry. [env: VISGET_REGISTRY]")
 @click.option("--key", "key_name", metavar="NAME|FILE", default="default", show_default=True, help="The signing key.")
-def publish(ui: Ui, settings: Settings, *, file: Path, registry: str | None, key_name: str) -> None:
+@passphrase_options()
+def publish(ui: Ui, settings: Settings, *, file: Path, registry: str | None, key_name: str,
+            passphrase: Passphrases) -> None:  # fmt: skip
     """Sign a package and put it into a registry.
 
     FILE is checked first, as `visget check` does. A free name belongs to the first key that signs it.
     """
     from visget import api
 
-    key_file = Path(key_name) if "/" in key_name or key_name.endswith(".key") else _key_path(settings, key_name)
-    if not key_file.exists():
-        raise UsageError(
-            f"there is no signing key {key_name!r}", where=str(key_file), hint=f"make one: visget key new {key_name}"
-        )
-    done = api.publish(file, key=key_file, registry=registry, settings=settings, progress=ui)
+    api.read_package_file(file)  # before anybody types a passphrase for nothing
+    key = signing_key(settings, key_name, passphrase)
+    done = api.publish(file, key=key, registry=registry, settings=settings, progress=ui)
     verb = "published" if done.fresh else "already published, nothing changed:"
     ui.result(
         done.as_dict(),

@@ -251,6 +251,11 @@ def with_options(settings: Settings, **options: object) -> Settings:
     return settings._replace(**given)  # type: ignore[arg-type]  # the callers pass typed options
 
 
+def environment_variable(name: str, environ: Mapping[str, str] | None = None) -> str | None:
+    """Return the variable `name`, which the user named for this one purpose; None when there is none."""
+    return (os.environ if environ is None else environ).get(name)
+
+
 def color_wish(environ: Mapping[str, str] | None = None) -> bool | None:
     """Return what NO_COLOR (no-color.org), FORCE_COLOR and TERM say about colours; None when they say nothing."""
     env = os.environ if environ is None else environ

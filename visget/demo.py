@@ -111,7 +111,8 @@ def run_demo(directory: Path, *, settings: Settings, progress: Progress = SILENT
         VisgetError: a stage failed.
     """
     from visget.demo_checks import cases
-    from visget.format.keys import SecretKey, write_key
+    from visget.format.keyfile import write_key
+    from visget.format.keys import SecretKey
     from visget.registry.directory import init_registry
     from visget.runtime.library import open_library
 

@@ -142,11 +142,11 @@ def _store(settings: Settings) -> Iterator[Diagnosis]:
 
 
 def _keys(settings: Settings) -> Iterator[Diagnosis]:
-    from visget.format.keys import read_key
+    from visget.format.keyfile import read_key_file
 
     found = sorted(settings.keys.glob("*.key")) if settings.keys.is_dir() else []
     for path in found:
-        yield Diagnosis(subject="keys", status="ok", text=f"{path.stem}: {read_key(path).public.id}")
+        yield Diagnosis(subject="keys", status="ok", text=f"{path.stem}: {read_key_file(path).public.id}")
     if found and stat.S_IMODE(settings.keys.stat().st_mode) & 0o077:
         yield Diagnosis(
             subject="keys", status="warning", text=f"{settings.keys} can be read by others",

@@ -1,12 +1,9 @@
-import os
-import stat
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from visget.errors import FormatError, TrustError, UsageError
-from visget.format.keys import PublicKey, SecretKey, parse_key_id, read_key, verify_raw, write_key
+from visget.errors import TrustError
+from visget.format.keys import PublicKey, SecretKey, parse_key_id, verify_raw
 
 P = 2**255 - 19
 # Encodings under which OpenSSL verifies signatures that nobody with a secret key made.
@@ -111,86 +108,3 @@ def test_key_ids_have_one_form(change):
 def test_secret_stays_secret():
     key = SecretKey(b"\7" * 32)
     assert "07070707" not in repr(key) + str(key)
-    damaged = key.encode().replace(b"07070707", b"0707070", 1)
-    with pytest.raises(FormatError) as caught:
-        SecretKey.parse(damaged)
-    assert "0707" not in str(caught.value) + repr(caught.value.as_dict())
-
-
-def test_file_round_trip(tmp_path):
-    path = tmp_path / "key"
-    key = SecretKey.generate()
-    old = os.umask(0)
-    try:
-        write_key(path, key)
-    finally:
-        os.umask(old)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert read_key(path).public == key.public
-    assert read_key(path).sign(b"x") == key.sign(b"x")
-
-
-def test_never_overwrites(tmp_path):
-    path = tmp_path / "key"
-    write_key(path, SecretKey.generate())
-    before = path.read_bytes()
-    with pytest.raises(UsageError, match="never overwritten"):
-        write_key(path, SecretKey.generate())
-    target = tmp_path / "target"
-    link = tmp_path / "link"
-    link.symlink_to(target)
-    with pytest.raises(UsageError):
-        write_key(link, SecretKey.generate())
-    assert path.read_bytes() == before
-    assert not target.exists()
-    with pytest.raises(UsageError, match="no such directory"):
-        write_key(tmp_path / "none" / "key", SecretKey.generate())
-
-
-@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o601, 0o644, 0o660])
-def test_readable_by_others(tmp_path, mode):
-    path = tmp_path / "key"
-    write_key(path, SecretKey.generate())
-    path.chmod(mode)
-    with pytest.raises(TrustError) as caught:
-        read_key(path)
-    assert "chmod 600" in caught.value.hint
-
-
-def test_odd_files(tmp_path):
-    with pytest.raises(UsageError, match="no such key file"):
-        read_key(tmp_path / "none")
-    write_key(tmp_path / "key", SecretKey.generate())
-    (tmp_path / "link").symlink_to(tmp_path / "key")
-    with pytest.raises(TrustError, match="symbolic link"):
-        read_key(tmp_path / "link")
-    os.mkfifo(tmp_path / "pipe", 0o600)
-    with pytest.raises(TrustError, match="not a plain file"):
-        read_key(tmp_path / "pipe")
-    with pytest.raises(TrustError, match="not a plain file"):
-        read_key(tmp_path)
-
-
-GOOD = SecretKey(b"\1" * 32).encode()
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        GOOD[:-1],
-        GOOD.replace(b"visget-key-1", b"visget-key-2"),
-        GOOD.replace(b'"none"', b'"scrypt"'),
-        GOOD.replace(b"ed25519", b"rsa"),
-        GOOD.replace(b'"secret":"01', b'"secret":"02'),
-        GOOD.replace(b'"secret":"01', b'"secret":"0A'),
-        GOOD.replace(b"{", b'{"n":1099511627776,', 1),
-        GOOD + b" " * 5000,
-    ],
-)
-def test_damaged_files(tmp_path, data):
-    path = tmp_path / "key"
-    path.write_bytes(data)
-    path.chmod(0o600)
-    with pytest.raises(FormatError):
-        read_key(path)

@@ -30,7 +30,7 @@ from visget.errors import (
     EXIT_UNSUPPORTED,
     EXIT_USAGE,
 )
-from visget.format.keys import write_key
+from visget.format.keyfile import write_key
 from visget.format.signing import sign_package
 from visget.registry.directory import init_registry
 from visget.registry.directory import publish as put
@@ -567,13 +567,13 @@ def test_a_compiler_that_quotes_a_hostile_source(published, tmp_path):
 
 
 def test_key_files_are_never_overwritten_or_shown(empty):
-    first = empty.run("key", "new")
+    first = empty.run("key", "new", "--no-passphrase")
     assert first.code == 0
     path = empty.config / "keys" / "default.key"
     secret = json.loads(path.read_text())["secret"]
     assert secret not in first.text
     assert path.stat().st_mode & 0o077 == 0
-    again = empty.run("key", "new")
+    again = empty.run("key", "new", "--no-passphrase")
     assert again.code == EXIT_USAGE
     assert json.loads(path.read_text())["secret"] == secret
     for words in (("key", "list"), ("key", "list", "--json"), ("key", "list", "-v")):
