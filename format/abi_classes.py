@@ -6,7 +6,7 @@ and by the native calling conventions of x86-64 (System V), AArch64 and RISC-V; 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from visget.format.prototypes import (
@@ -20,6 +20,7 @@ from visget.format.prototypes import (
     Integer,
     Opaque,
     Pointer,
+    Record,
     RecordRef,
     Void,
 )
@@ -50,20 +51,28 @@ def refusals(result: CType, parameters: tuple[CType, ...], api: Api) -> Iterator
             yield f"parameter {position} {why}"
 
 
-def callbacks(kind: CType, api: Api, seen: frozenset[str] = frozenset()) -> Iterator[FunctionType]:
-    """Yield the function types that are reachable through `kind`: its pointers, and the fields of its structs."""
-    if isinstance(kind, Pointer):
-        yield from callbacks(kind.target, api, seen)
-    elif isinstance(kind, Array):
-        yield from callbacks(kind.element, api, seen)
-    elif isinstance(kind, FunctionType):
-        yield kind
-        for inner in (kind.result, *kind.parameters):
-            yield from callbacks(inner, api, seen)
-    elif isinstance(kind, RecordRef) and kind.name not in seen:
-        record = api.record(kind.name)
-        for field in record.fields if record else ():
-            yield from callbacks(field.type, api, seen | {kind.name})
+def callbacks(kinds: Iterable[CType], api: Api) -> Iterator[FunctionType]:
+    """Yield the function types that are reachable through `kinds`: their pointers, and the fields of their structs."""
+    return (kind for kind, _ in reachable(kinds, api) if isinstance(kind, FunctionType))
+
+
+def reachable(kinds: Iterable[CType], api: Api) -> Iterator[tuple[CType, Record | None]]:
+    """Yield each type that `kinds` lead to, themselves included, and the record that it is a member of, if it is."""
+    pending: list[tuple[CType, Record | None]] = [(kind, None) for kind in kinds]
+    seen: set[str] = set()
+    while pending:
+        kind, owner = pending.pop()
+        yield kind, owner
+        if isinstance(kind, Pointer):
+            pending.append((kind.target, owner))
+        elif isinstance(kind, Array):
+            pending.append((kind.element, owner))
+        elif isinstance(kind, FunctionType):
+            pending += [(inner, None) for inner in (kind.result, *kind.parameters)]
+        elif isinstance(kind, RecordRef) and kind.name not in seen:
+            seen.add(kind.name)
+            record = api.record(kind.name)
+            pending += [(field.type, record) for field in (record.fields if record else ())]
 
 
 def takes_va_list(kind: CType) -> bool:

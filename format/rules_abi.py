@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from visget.format.abi_classes import callbacks, refusals, takes_va_list
+from visget.format.abi_classes import callbacks, reachable, refusals, takes_va_list
 from visget.format.imports import IMPORTS
 from visget.format.irtext import Function, Parameter
+from visget.format.prototypes import Api, CType, Opaque
 from visget.format.prototypes import Function as CFunction
 from visget.format.rule import INDIRECT_CALL, Hit, Rule, Scope
 
@@ -25,6 +26,10 @@ _SRET = re.compile(r"\bsret\(([^()]*(?:\([^()]*\))?[^()]*)\)")
 
 def _prototype(scope: Scope, function: Function) -> CFunction | None:
     return scope.api.function(function.name) if scope.api is not None else None
+
+
+def _types(prototype: CFunction) -> tuple[CType, ...]:
+    return (prototype.result, *(parameter.type for parameter in prototype.parameters))
 
 
 def _variadic(scope: Scope) -> Iterator[Hit]:
@@ -108,12 +113,24 @@ def _callback_types(scope: Scope) -> Iterator[Hit]:
         prototype = _prototype(scope, function)
         if prototype is None or scope.api is None:
             continue
-        for kind in (prototype.result, *(parameter.type for parameter in prototype.parameters)):
-            for callback in callbacks(kind, scope.api):
-                for why in refusals(callback.result, callback.parameters, scope.api):
-                    yield Hit(message=f"a callback that it takes: {why}", function=function)
-                if callback.variadic:
-                    yield Hit(message="a callback that it takes has variable arguments", function=function)
+        for callback in callbacks(_types(prototype), scope.api):
+            for why in refusals(callback.result, callback.parameters, scope.api):
+                yield Hit(message=f"a callback that it takes: {why}", function=function)
+            if callback.variadic:
+                yield Hit(message="a callback that it takes has variable arguments", function=function)
+            if any(map(takes_va_list, callback.parameters)):
+                yield Hit(message="a callback that it takes is handed a va_list", function=function)
+
+
+def _long_double(scope: Scope) -> Iterator[Hit]:
+    for function in scope.exported:
+        prototype = _prototype(scope, function)
+        if prototype is not None and scope.api is not None:
+            for kind, owner in reachable(_types(prototype), scope.api):
+                # A member of a union is there for the alignment, which is the same everywhere.
+                if isinstance(kind, Opaque) and "long double" in kind.name and (not owner or owner.kind != "union"):
+                    what = f"{owner.name} has a member of type" if owner else "it is given the address of a"
+                    yield Hit(message=f"{what} {kind.name}", function=function)
 
 
 def _callback_calls(scope: Scope) -> Iterator[Hit]:
@@ -141,9 +158,14 @@ def _extension(scope: Scope) -> Iterator[Hit]:
 def _va_list(scope: Scope) -> Iterator[Hit]:
     for function in scope.exported:
         prototype = _prototype(scope, function)
-        for position, parameter in enumerate(prototype.parameters if prototype else (), 1):
+        if prototype is None:
+            continue
+        for position, parameter in enumerate(prototype.parameters, 1):
             if takes_va_list(parameter.type) or "va_list" in parameter.c:
                 yield Hit(message=f"parameter {position} is a va_list", function=function)
+        for kind, owner in reachable(_types(prototype), scope.api or Api()):
+            if owner and takes_va_list(kind):
+                yield Hit(message=f"{owner.name} has a member of type va_list", function=function)
 
 
 _POINTER = (
@@ -191,8 +213,8 @@ RULES = (
         title="callbacks obey the same limits",
         severity="error",
         check=_callback_types,
-        reason="A callback is called from the package, by the package's lowering.",
-        remedy="Let the callback take pointers to structs.",
+        reason="A callback is called from the package, by the package's lowering and with its va_list.",
+        remedy="Let the callback take pointers to structs, and text that is already formatted.",
     ),
     Rule(
         id="VIS-406",
@@ -217,5 +239,13 @@ RULES = (
         check=_va_list,
         reason="A va_list is a structure on some targets and a pointer on others.",
         remedy="Take text that is already formatted.",
+    ),
+    Rule(
+        id="VIS-409",
+        title="no long double within reach of callers",
+        severity="error",
+        check=_long_double,
+        reason="The package writes and reads the 128 bits of IEEE 754 there; a caller on x86-64 has the 80 of the x87.",
+        remedy="Use double in the public headers.",
     ),
 )

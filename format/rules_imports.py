@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from visget.format.imports import BUILT_INS, DATA, IMPORTS
-from visget.format.irtext import Function, closing, split_list, split_type
+from visget.format.irtext import NAME, Function, closing, split_list, split_type
 from visget.format.refused_imports import WRONG
 from visget.format.rule import INDIRECT_CALL, Call, Hit, Rule, Scope, word
 
@@ -18,6 +18,7 @@ _MATHEMATICS = re.compile(
 _VA_INSTRUCTION = re.compile(r"= va_arg ")
 _VA_LOCAL = re.compile(r"(%(?:\"\d+\"|[-\w.$]+)) = alloca [^\n]*struct\.__vis_va_tag")
 _VA_ADDRESS = re.compile(r"(%(?:\"\d+\"|[-\w.$]+)) = getelementptr [^\n]*?ptr (%(?:\"\d+\"|[-\w.$]+)),")
+_VARIABLE = re.compile(rf"\(([^()\n]*)\.\.\.\) (?:@({NAME})|%{NAME})\(")
 _FOREIGN_HEADERS = re.compile(r"__isoc\d\d_|__ctype_(?:b|tolower|toupper)_loc\Z|__[a-z]+_chk\Z|__xpg_|_IO_")
 # fmt: off
 _WHY_CXX = (
@@ -146,6 +147,14 @@ def _quad(scope: Scope) -> Iterator[Hit]:
         if call.callee in imported and _QUAD.search(call.text):
             message = f"a long double is passed to {call.callee}"
             yield Hit(message=message, function=call.function, ordinal=call.ordinal)
+    for function, ordinal, match in scope.find(_VARIABLE):
+        text = function.body[match.end() - 1 : closing(function.body, match.end() - 1)]
+        fixed = len(split_list(match[1])) - 1
+        # What receives it can hand its va_list to vsnprintf, in ways that nobody can follow.
+        if any(_QUAD.search(argument) for argument in split_list(text[1:])[fixed:]):
+            message = "a long double is passed as a variable argument"
+            if match[2] is None or scope.module.name(match[2]) not in imported:
+                yield Hit(message=message, function=function, ordinal=ordinal)
 
 
 def _raw_va(scope: Scope) -> Iterator[Hit]:
@@ -182,11 +191,24 @@ def _built_ins(scope: Scope) -> Iterator[Hit]:
 
 
 def _errno(scope: Scope) -> Iterator[Hit]:
-    reading = {call.function.name: call for call in scope.calls if call.callee == "__errno_location"}
+    callers: dict[str, set[str]] = {}
+    mathematics: dict[str, str] = {}
     for call in scope.calls:
-        if call.function.name in reading and _MATHEMATICS.match(call.callee):
-            place = reading.pop(call.function.name)
-            message = f"errno is read in a function that calls {call.callee.removeprefix('llvm.')}"
+        callers.setdefault(call.callee, set()).add(call.function.name)
+        if _MATHEMATICS.match(call.callee):
+            mathematics.setdefault(call.function.name, call.callee.removeprefix("llvm."))
+    # Whoever calls a function that calculates is told of it too: often errno is looked at one level above.
+    pending = list(mathematics)
+    while pending:
+        name = pending.pop()
+        for caller in callers.get(name, ()):
+            if caller not in mathematics:
+                mathematics[caller] = mathematics[name]
+                pending.append(caller)
+    reading = {call.function.name: call for call in reversed(scope.calls) if call.callee == "__errno_location"}
+    for name, place in reading.items():
+        if name in mathematics:
+            message = f"errno is read in a function that calls {mathematics[name]}"
             yield Hit(message=message, function=place.function, ordinal=place.ordinal)
 
 
@@ -245,10 +267,11 @@ RULES = (
     ),
     Rule(
         id="VIS-506",
-        title="no long double in calls of imports",
+        title="no long double to imports or as a variable argument",
         severity="error",
         check=_quad,
-        reason='printf("%Lf") and the like read 80 bits on x86-64 where 128 were passed: the output is garbage.',
+        reason='printf("%Lf") and the like read 80 bits on x86-64 where 128 were passed: the output is garbage. A '
+        "function of the package that takes variable arguments can hand them on to vprintf.",
         remedy="Convert to double and use %f.",
     ),
     Rule(

@@ -65,6 +65,11 @@ RECORDS = (
     record("empty", 0, align=1),
     Record(name="secret", kind="struct", size=0, align=1, fields=(), complete=False),
     record("callback", 8, (0, Pointer(FunctionType(Void(), (RecordRef("big"),))))),
+    record("logger", 8, (0, Pointer(FunctionType(INT, (POINTER, Pointer(RecordRef("struct __vis_va_tag"))))))),
+    record("list", 32, (0, Opaque("va_list"))),
+    record("quad", 32, (0, CHAR), (16, Opaque("long double")), align=16),
+    record("most", 16, (0, LONG), (0, Opaque("long double")), kind="union", align=16),
+    record("arena", 32, (0, LONG), (16, RecordRef("most")), align=16),
     record("node", 16, (0, Pointer(RecordRef("node"))), (8, LONG)),
 )
 API = Api(records=RECORDS, enums=(Enum(name="enum e", type=Integer("int", 4, True), values=(("A", 0),)),))
@@ -183,6 +188,8 @@ def test_callbacks_are_judged_wherever_they_are_reached() -> None:
     assert rules(pointer, function(Pointer(FunctionType(INT, (POINTER,), variadic=True)))) == ["VIS-405"]
     assert rules(pointer, function(Pointer(FunctionType(INT, (POINTER, POINTER))))) == []
     assert rules(pointer, function(Pointer(RecordRef("node")))) == []
+    assert rules(pointer, function(Pointer(RecordRef("logger")))) == ["VIS-405"]
+    assert set(rules(pointer, function(Pointer(FunctionType(INT, (Opaque("va_list"),)))))) == {"VIS-405"}
 
 
 @pytest.mark.parametrize(
@@ -195,3 +202,22 @@ def test_callbacks_are_judged_wherever_they_are_reached() -> None:
 )
 def test_a_va_list_cannot_be_a_parameter(kind: CType, c: str) -> None:
     assert "VIS-408" in rules("define void @f(ptr noundef %0)", function(kind, c=c))
+
+
+def test_no_va_list_in_memory_that_callers_see() -> None:
+    assert rules("define void @f(ptr noundef %0)", function(Pointer(RecordRef("list")))) == ["VIS-408"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "found"),
+    [
+        (Pointer(Opaque("long double")), ["VIS-409"]),
+        (Pointer(Pointer(Array(Opaque("_Complex long double"), 2))), ["VIS-409"]),
+        (Pointer(RecordRef("quad")), ["VIS-409"]),
+        (Pointer(FunctionType(Void(), (Pointer(Opaque("long double")),))), ["VIS-409"]),
+        # In a union it is there for the alignment.
+        (Pointer(RecordRef("arena")), []),
+    ],
+)
+def test_no_long_double_in_memory_that_callers_see(kind: CType, found: list[str]) -> None:
+    assert rules("define void @f(ptr noundef %0)", function(kind)) == found

@@ -327,6 +327,11 @@ CASES = (
          "%r = call signext i32 (ptr, ...) @printf(ptr %p, fp128 %a)", head=_P,
          after="declare signext i32 @printf(ptr, ...)"), function="f", ordinal=1, also=("VIS-314",),
          says="a long double is passed to printf"),
+    Case(rule="VIS-506", body=_f("%a = load fp128, ptr %p", "call void (ptr, ...) @g(ptr %p, i32 1, fp128 %a)", head=_P,
+         after="define internal void @g(ptr %p, ...) {\n  ret void\n}"), function="f", ordinal=1, also=("VIS-314",),
+         says="a long double is passed as a variable argument"),
+    Case(rule="VIS-506", body=_f("call void (...) %p(fp128 0xL00000000000000003FFF000000000000)", head=_P), function="f",
+         ordinal=0, also=("VIS-314",), says="a long double is passed as a variable argument"),
     Case(rule="VIS-507", body=_f("%a = alloca ptr", "call void @llvm.va_start.p0(ptr %a)",
          head="define internal void @g(ptr %p, ...)", after="declare void @llvm.va_start.p0(ptr)") + F, function="g",
          ordinal=1, says="llvm.va_start.p0 writes a va_list of the neutral machine"),
@@ -347,6 +352,9 @@ CASES = (
     Case(rule="VIS-511", body=_f("%x = call double @pow(double 2.0, double 3.0)", "%e = call ptr @__errno_location()",
          after="declare double @pow(double, double)\ndeclare ptr @__errno_location()"), function="f", ordinal=1,
          says="errno is read in a function that calls pow"),
+    Case(rule="VIS-511", body=_f("call void @g()", "%e = call ptr @__errno_location()", after="define internal void @g() {\n"
+         "  %x = call double @pow(double 2.0, double 3.0)\n  ret void\n}\ndeclare double @pow(double, double)\n"
+         "declare ptr @__errno_location()"), function="f", ordinal=1, says="errno is read in a function that calls pow"),
 
     Case(rule="VIS-601", body=_attribute("noinline optnone"), function="f", says="marked optnone"),
     Case(rule="VIS-602", body=_LOOP.format(more="ret void", mark='!"llvm.loop.unroll.disable"'), function="f", ordinal=2,
