@@ -43,9 +43,10 @@ def link_flags(entry: Path, name: str, *, static: bool = False) -> list[str]:
     fields = _fields_of(entry, name)
     flags = _words(fields, "Libs")
     if static:
+        # With its archive a program needs the store no longer, so neither a search path nor a run path goes into it.
         archive = entry.absolute() / "lib" / f"lib{name}.a"
-        flags = [str(archive) if flag == f"-l{name}" else flag for flag in flags if not flag.startswith("-L")]
-        return flags + _words(fields, "Libs.private")
+        kept = [flag for flag in flags if not flag.startswith(("-L", "-Wl,-rpath,"))]
+        return [str(archive) if flag == f"-l{name}" else flag for flag in kept] + _words(fields, "Libs.private")
     folders = [flag[2:] for flag in flags if flag.startswith("-L")]
     return flags + [word for folder in folders if (word := f"-Wl,-rpath,{folder}") not in flags]
 
