@@ -7,40 +7,72 @@ docs/spec/worker.md. Invariant: before each call the parent is told which it is.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import os
 import statistics
 import time
 from pathlib import Path
 from typing import Any
 
-# Everything is imported before confine(), except LLVM, which only a library without a linker needs.
+# Everything is imported before enter(), also what others import late: then, files can no longer be opened.
 from visget.errors import CompileError, UnsupportedError, UsageError
+from visget.format import apijson, vectorjson  # noqa: F401
 from visget.format.prototypes import Api
 from visget.format.vectors import Step, Vector, VectorSet
 from visget.installer.calls import AnswerError, Caller, Resolve, times
 from visget.installer.elf import NEEDS_LINKER
 from visget.installer.frames import Frame
+from visget.installer.landlock import READ_FILE, Grant
+from visget.installer.policies import calling, loading
+from visget.installer.sandbox import NOTHING, Level, enter, tighten
 from visget.installer.serve import Announce, Reply, serve
 
 _FEWEST, _MOST = 5, 1000
+# What a library may need besides itself (docs/spec/native-gates.md). The loader takes what is loaded already without
+# looking for it, so the confined process opens one file only. Each is missing on some system.
+_COMPANIONS = ("libm.so.6", "libpthread.so.0", "libgcc_s.so.1")
 
 
 def main(parent: int) -> None:
     """Serve one request for the process `parent`."""
-    serve(parent, work)
+    worker = _Worker()
+    serve(parent, worker.enter, worker.work)
 
 
-def work(request: Frame, announce: Announce) -> Reply:
-    """Carry out the request `op` "answer" or "bench"."""
-    head = request.head
-    if head["op"] not in ("answer", "bench"):
-        raise UsageError(f"the answer worker cannot {head['op']!r}")
-    api, vectors = Api.parse(request.parts[0]), VectorSet.parse(request.parts[1])
-    announce("load")
-    caller = Caller(api, _load(head["library"], api))
-    if head["op"] == "answer":
-        return _answer(caller, vectors, announce)
-    return _bench(caller, vectors, float(head["seconds_each"]), announce)
+class _Worker:
+    """One request: confined, then confined further once the library is there."""
+
+    def __init__(self) -> None:
+        self._level = NOTHING
+
+    def enter(self, request: Frame) -> Level:
+        """Load what libraries need, and give up everything but reading this one library and executing its code."""
+        path = str(request.head["library"])
+        in_memory = path.endswith(".o")
+        if in_memory:
+            import llvmlite.binding  # noqa: F401
+        else:
+            for name in _COMPANIONS:
+                with contextlib.suppress(OSError):
+                    ctypes.CDLL(name)
+        self._level = enter(
+            loading(os.getpid(), in_memory=in_memory), request.head["limits"], grants=(Grant(path, READ_FILE),)
+        )
+        return self._level
+
+    def work(self, request: Frame, announce: Announce) -> Reply:
+        """Carry out the request `op` "answer" or "bench"."""
+        head = request.head
+        if head["op"] not in ("answer", "bench"):
+            raise UsageError(f"the answer worker cannot {head['op']!r}")
+        api, vectors = Api.parse(request.parts[0]), VectorSet.parse(request.parts[1])
+        announce("load")
+        caller = Caller(api, _load(head["library"], api))
+        tighten(calling(os.getpid()), self._level)
+        if head["op"] == "answer":
+            return _answer(caller, vectors, announce)
+        return _bench(caller, vectors, float(head["seconds_each"]), announce)
 
 
 def _answer(caller: Caller, vectors: VectorSet, announce: Announce) -> Reply:

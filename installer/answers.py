@@ -15,9 +15,10 @@ from visget.errors import CompileError, ResourceError
 from visget.format.plaintext import clean_line
 from visget.format.prototypes import Api
 from visget.format.vectors import VectorSet
-from visget.installer.child import ChildError, run_child
+from visget.installer.child import ChildError, Reply, run_child
 from visget.installer.frames import Frame
 from visget.installer.limits import ANSWER_LIMITS, Limits
+from visget.installer.sandbox import Level
 from visget.progress import SILENT, Progress
 
 _WORKER = "visget.installer.answer_worker"
@@ -33,6 +34,8 @@ class AnswerReport:
     """How many calls they made."""
     seconds: float
     """How long the calls took, with the comparison."""
+    sandbox: Level
+    """What confined the library."""
 
 
 def check_answers(
@@ -65,9 +68,12 @@ def check_answers(
             progress.step("checking answers", name, names[name], len(names))
 
     reply = _ask({"op": "answer"}, library, api, vectors, label, limits, on_stage)
-    if reply.get("vectors") != len(names):
+    told = reply.head
+    if told.get("vectors") != len(names):
         raise CompileError(f"{label}: the answer worker did not run all test vectors", hint="run `visget doctor`")
-    return AnswerReport(vectors=len(names), steps=_int(reply.get("steps")), seconds=_float(reply.get("seconds")))
+    return AnswerReport(
+        vectors=len(names), steps=_int(told.get("steps")), seconds=_float(told.get("seconds")), sandbox=reply.sandbox
+    )
 
 
 def time_bench(
@@ -85,7 +91,7 @@ def time_bench(
         CompileError: an answer is wrong, or the library crashed, hung or could not be loaded.
     """
     head = {"op": "bench", "seconds_each": seconds_each}
-    medians = _ask(head, library, api, bench, label, limits, lambda frame: None).get("medians")
+    medians = _ask(head, library, api, bench, label, limits, lambda frame: None).head.get("medians")
     if not isinstance(medians, dict) or set(medians) != {vector.name for vector in bench.vectors}:
         raise CompileError(f"{label}: the answer worker did not time all vectors", hint="run `visget doctor`")
     return {vector.name: _float(medians[vector.name]) for vector in bench.vectors}
@@ -99,21 +105,22 @@ def _ask(
     label: str,
     limits: Limits,
     on_stage: Any,
-) -> dict[str, Any]:
+) -> Reply:
     request = {**head, "library": str(library.absolute())}
     try:
-        reply = run_child(_WORKER, request, (api.encode(), vectors.encode()), limits, on_stage).head
+        reply = run_child(_WORKER, request, (api.encode(), vectors.encode()), limits, on_stage)
     except ChildError as error:
         raise _explain(error, label) from error
-    if reply["status"] != "ok":
-        message = clean_line(str(reply.get("message", "")))[:2000]
-        if reply.get("error") == "MemoryError":
+    told = reply.head
+    if told["status"] != "ok":
+        message = clean_line(str(told.get("message", "")))[:2000]
+        if told.get("error") == "MemoryError":
             raise ResourceError(f"{label}: its test vectors need more memory than allowed")
-        hint = reply.get("hint")
+        hint = told.get("hint")
         raise CompileError(
             f"{label}: {message}", where=label, hint=clean_line(hint)[:500] if isinstance(hint, str) else None
         )
-    failure = reply.get("failure")
+    failure = told.get("failure")
     if isinstance(failure, dict):
         raise CompileError(
             f"{label} gives a wrong answer {_place(failure)}: {clean_line(str(failure.get('message')))[:2000]}",
@@ -132,7 +139,11 @@ def _explain(died: ChildError, label: str) -> CompileError:
         doing = "while it was being loaded (its constructors run then)"
     else:
         doing = "before the library was loaded"
-    what = {"time": "took too long", "memory": "needed too much memory"}.get(died.cause, "crashed")
+    what = {
+        "time": "took too long",
+        "memory": "needed too much memory",
+        "forbidden": "was stopped by the sandbox",
+    }.get(died.cause, "crashed")
     return CompileError(
         f"{label} {what} {doing}: {died.message.replace('it was', 'the process was', 1)}",
         where=label,

@@ -16,13 +16,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Any, Literal
 
 from visget.errors import ResourceError, VisgetError
 from visget.format.plaintext import clean_line, clean_text
 from visget.installer.frames import Frame, FrameError, decode, encode
 from visget.installer.limits import Limits
+from visget.installer.sandbox import NOTHING, Level, parse_level
 
 OnStage = Callable[[Frame], None]
 """Told about each stage that the child announces."""
@@ -33,7 +35,18 @@ _CHUNK = 1 << 16
 _STDERR_KEPT = 1 << 14
 _MEMORY_WORDS = ("out of memory", "bad_alloc", "MemoryError", "Cannot allocate memory", "std::length_error")
 
-Cause = Literal["signal", "time", "memory", "garbage", "exit"]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a child answered."""
+
+    head: dict[str, Any]
+    parts: tuple[bytes, ...]
+    sandbox: Level
+    """What confined it."""
+
+
+Cause = Literal["signal", "time", "memory", "forbidden", "garbage", "exit"]
 """How a child failed to answer."""
 
 
@@ -61,8 +74,8 @@ def run_child(
     parts: Sequence[bytes],
     limits: Limits,
     on_stage: OnStage | None = None,
-) -> Frame:
-    """Run ``module.main`` in a fresh process and return its reply.
+) -> Reply:
+    """Run ``module.main`` in a fresh process and return its reply and what the process was confined by.
 
     The process has an isolated interpreter without site modules, an empty environment, no descriptors but its
     three pipes, and a process group of its own.
@@ -139,8 +152,9 @@ class _Conversation:
         self._errors = bytearray()
         self._stage: Frame | None = None
         self._reply: Frame | None = None
+        self._level: Level | None = None
 
-    def hold(self) -> Frame:
+    def hold(self) -> Reply:
         """Exchange everything until the child closes its output, then judge how it ended."""
         deadline = time.monotonic() + self._limits.seconds
         with selectors.DefaultSelector() as selector:
@@ -209,6 +223,9 @@ class _Conversation:
             del self._received[:used]
             if "status" in frame.head:
                 self._reply = frame
+            elif frame.head.get("stage") == "confined" and self._level is None:
+                level = frame.head.get("level")
+                self._level = parse_level(level) if isinstance(level, dict) else NOTHING
             elif "stage" in frame.head:
                 self._stage = frame
                 if self._on_stage is not None:
@@ -216,15 +233,20 @@ class _Conversation:
             else:
                 raise self._died("garbage", "it sent something that is neither a stage nor an answer")
 
-    def _judge(self, status: int) -> Frame:
+    def _judge(self, status: int) -> Reply:
         if self._reply is not None and not self._received and status == 0:
-            return self._reply
+            level = self._level or NOTHING
+            if self._limits.sandbox == "require" and not level.complete and self._reply.head["status"] == "ok":
+                raise self._died("garbage", "it did not say that it was confined")
+            return Reply(head=self._reply.head, parts=self._reply.parts, sandbox=level)
         if any(word in self._text() for word in _MEMORY_WORDS):
             raise self._died("memory", f"it needed more than {self._limits.memory >> 20} MiB of memory")
         if status < 0:
             number = -status
             if number == signal.SIGXCPU:
                 raise self._died("time", f"it used more than {self._limits.seconds:.0f} s of processor time")
+            if number == signal.SIGSYS:
+                raise self._died("forbidden", "it tried something that the sandbox forbids (SIGSYS)")
             name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
             raise self._died("signal", f"it was ended by {name} ({signal.strsignal(number)})")
         if status != 0:

@@ -15,9 +15,10 @@ from visget.errors import CompileError, FormatError, RefusedError, ResourceError
 from visget.format.findings import Finding, errors
 from visget.format.package import Package, VerifiedPackage
 from visget.format.plaintext import clean_line, clean_text
-from visget.installer.child import ChildError, run_child
+from visget.installer.child import ChildError, Reply, run_child
 from visget.installer.frames import Frame
 from visget.installer.limits import DEFAULT_LIMITS, Limits
+from visget.installer.sandbox import Level
 from visget.installer.target import Target
 from visget.progress import SILENT, Progress
 
@@ -54,6 +55,8 @@ class Compiled:
     """How long each stage took."""
     findings: tuple[Finding, ...]
     """What the VIS rules warned about."""
+    sandbox: Level
+    """What confined the compiler."""
 
 
 def check_package(package: Package, limits: Limits = DEFAULT_LIMITS) -> list[Finding]:
@@ -102,6 +105,7 @@ def compile_package(
         level=level,
         seconds=_seconds(reply.head.get("seconds")),
         findings=tuple(findings),
+        sandbox=reply.sandbox,
     )
 
 
@@ -120,7 +124,7 @@ class _TooSlowError(CompileError):
         return CompileError(self.message, hint=self.hint, where=self.where, details=self.details)
 
 
-def _ask(package: Package, head: dict[str, object], limits: Limits, progress: Progress) -> Frame:
+def _ask(package: Package, head: dict[str, object], limits: Limits, progress: Progress) -> Reply:
     manifest = package.manifest
     # The worker parses all three: they come from the package, and the parent has no need to look at them.
     sections = (package.bitcode(), package.section("lines") or b"", package.section("api") or b"")
@@ -156,6 +160,9 @@ def _explain(package: Package, died: ChildError, limits: Limits) -> VisgetError:
         return _TooSlowError(text, hint=hint, where=where, details=details)
     if died.cause == "memory":
         hint = f"raise the limit with VISGET_COMPILE_MEMORY_MB (now {limits.memory >> 20})"
+        return CompileError(text, hint=hint, where=where, details=details)
+    if died.cause == "forbidden":
+        hint = "a module that makes LLVM do this is hostile or meets a grave bug of LLVM; nothing was changed"
         return CompileError(text, hint=hint, where=where, details=details)
     reason = _last_line(died.errors)
     if reason:
@@ -205,7 +212,7 @@ def _refused(package: Package, findings: Sequence[Finding]) -> RefusedError:
     )
 
 
-def _findings(reply: Frame) -> list[Finding]:
+def _findings(reply: Reply) -> list[Finding]:
     found = []
     for item in _listed(reply.head.get("findings")):
         line = item.get("line")

@@ -12,7 +12,6 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from visget.cache.entry import NativeEntry
@@ -27,12 +26,13 @@ from visget.installer.compile import PIPELINE, compile_package, compiler_identit
 from visget.installer.detect import host_target
 from visget.installer.elf import NEEDS_LINKER, read_elf
 from visget.installer.gate import Promise, gate_library, gate_object
-from visget.installer.limits import ANSWER_LIMITS, DEFAULT_LIMITS, Limits
+from visget.installer.limits import DEFAULT_LIMITS, Limits, answer_limits
 from visget.installer.link import Linked, libc_identity, link_library
 from visget.installer.linkers import Linker
 from visget.installer.pkgconfig import pkgconfig_text
 from visget.installer.plan import Plan, Tools, digest_of, plan
 from visget.installer.receipt import Receipt
+from visget.installer.sandbox import Level, weakest
 from visget.installer.target import Target
 from visget.progress import SILENT, Progress
 
@@ -87,12 +87,18 @@ class _Build:
         self._limits = limits
         self._progress = progress
         self._milliseconds: dict[str, int] = {}
+        self._sandboxes: list[Level] = []
 
     def run(self) -> None:
         """Do every stage and fill the directory."""
         name, target = self._manifest.name, self._plan.target
+        if self._limits.sandbox == "off":
+            self._progress.note(
+                f"{self._plan.label}: the sandbox is off; the compiler could read and write whatever you can"
+            )
         with self._stage("compile", "compiling"):
             compiled = compile_package(self._verified, target, self._limits, self._progress)
+        self._sandboxes.append(compiled.sandbox)
         for stage, seconds in compiled.seconds.items():
             self._milliseconds[f"compile.{stage}"] = round(seconds * 1000)
         promise = Promise(
@@ -141,6 +147,7 @@ class _Build:
             answers="passed" if checked else ("none" if digest_of(self._package, "vectors") is None else "not-run"),
             vectors=checked,
             reason=self._plan.answers_reason,
+            sandbox=str(weakest(self._sandboxes)),
             milliseconds=self._milliseconds,
             sizes=sizes,
         )
@@ -158,8 +165,9 @@ class _Build:
                 scratch.mkdir()
             linked = link_library(
                 linker, content, target=promise.target, soname=soname, exports=promise.exports, needed=needed,
-                scratch=scratch,
+                scratch=scratch, sandbox=self._limits.sandbox,
             )  # fmt: skip
+            self._sandboxes.append(linked.sandbox)
             shutil.rmtree(scratch)
         with self._stage("gate-library", "checking the library"):
             gate_library(linked.library, promise, soname=soname)
@@ -202,10 +210,11 @@ class _Build:
         if vectors is None:
             return 0
         with self._stage("answers", "checking answers"):
-            limits = replace(ANSWER_LIMITS, library_path=self._limits.library_path)
+            limits = answer_limits(self._limits)
             report = check_answers(
                 native, self._package.api(), vectors, label=self._plan.label, limits=limits, progress=self._progress
             )
+        self._sandboxes.append(report.sandbox)
         return report.vectors
 
     @contextmanager

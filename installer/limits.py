@@ -1,8 +1,7 @@
-"""What a child process may use, and how it gives up everything else before it touches untrusted bytes.
+"""What a child process may use: the layer of the sandbox that every system has.
 
-Invariant: `confine` is the only place where a worker changes its own rights, it is called once, after the last
-import and before the first untrusted byte is interpreted, and nothing it takes away can be had back. The reasons
-are docs/spec/worker.md.
+Invariant: nothing that `confine` takes away can be had back. It is called once, by visget/installer/sandbox.py,
+after the last import and before the first untrusted byte is interpreted. The reasons are docs/spec/worker.md.
 """
 
 from __future__ import annotations
@@ -11,7 +10,10 @@ import ctypes
 import os
 import resource
 import signal
-from dataclasses import dataclass
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NO_NEW_PRIVS = 38
@@ -33,9 +35,17 @@ class Limits:
     library_path: str | None = None
     """LD_LIBRARY_PATH for the child, where the Python interpreter itself needs one to start."""
 
-    def as_dict(self) -> dict[str, int]:
+    sandbox: Literal["require", "auto", "off"] = "auto"
+    """What the child demands of the system besides (visget/installer/sandbox.py)."""
+
+    def as_dict(self) -> dict[str, object]:
         """Return the part that the child imposes on itself."""
-        return {"memory": self.memory, "seconds": max(1, int(self.seconds)), "open_files": self.open_files}
+        return {
+            "memory": self.memory,
+            "seconds": max(1, int(self.seconds)),
+            "open_files": self.open_files,
+            "sandbox": self.sandbox,
+        }
 
 
 DEFAULT_LIMITS = Limits()
@@ -45,25 +55,39 @@ ANSWER_LIMITS = Limits(memory=4 << 30, seconds=60.0, reply=16 << 20, open_files=
 """For running a library's test vectors."""
 
 
+def answer_limits(limits: Limits) -> Limits:
+    """Return the limits for running test vectors, where compiling has `limits`."""
+    return replace(ANSWER_LIMITS, library_path=limits.library_path, sandbox=limits.sandbox)
+
+
 def follow_parent(parent: int) -> None:
     """Arrange that this process dies with the process `parent`, which started it."""
-    _prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    if sys.platform.startswith("linux"):
+        _prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
     if os.getppid() != parent:
         # The parent died between starting this process and the call above.
         os._exit(1)
 
 
-def confine(limits: dict[str, int]) -> None:
-    """Give up every right that compiling does not need. Cannot be undone."""
-    seconds = limits["seconds"]
+def confine(limits: Mapping[str, object]) -> None:
+    """Set the limits, for good."""
+    seconds = _number(limits, "seconds")
     _cap(resource.RLIMIT_CORE, 0)
     _cap(resource.RLIMIT_FSIZE, 0)  # results leave through a pipe, never through a file
-    _cap(resource.RLIMIT_NOFILE, limits["open_files"])
+    _cap(resource.RLIMIT_NOFILE, _number(limits, "open_files"))
     # SIGXCPU first, so that the parent can tell a slow compilation from a crash; SIGKILL a second later.
     _cap(resource.RLIMIT_CPU, seconds, hard=seconds + 1)
-    _cap(resource.RLIMIT_AS, limits["memory"])
+    _cap(resource.RLIMIT_AS, _number(limits, "memory"))
     _raise_stack()
-    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    if sys.platform.startswith("linux"):
+        _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def _number(limits: Mapping[str, object], name: str) -> int:
+    value = limits[name]
+    if type(value) is not int:
+        raise TypeError(f"the limit {name} is not a whole number")
+    return value
 
 
 def _cap(kind: int, value: int, *, hard: int | None = None) -> None:

@@ -7,7 +7,9 @@ and their reasons are docs/spec/native-gates.md, section "Linking".
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -16,7 +18,10 @@ from pathlib import Path
 from visget.errors import CompileError, ResourceError
 from visget.files import translated
 from visget.installer.clibrary import STAND_IN, host_libraries, stand_ins
+from visget.installer.confined import run_confined
+from visget.installer.landlock import EXECUTE, READ, WRITE_FILE, Grant
 from visget.installer.linkers import Linker, clean_environment, find_linker
+from visget.installer.sandbox import Level, Mode
 from visget.installer.stubs import stub_object
 from visget.installer.symbols import SUPPORT_CALLS
 from visget.installer.target import Target
@@ -38,6 +43,9 @@ _OPTIONS = (
 )  # fmt: skip
 # Older lld obeys the libraries that an object asks for in .deplibs; the object gate refuses that section too.
 _LLD_OPTIONS = ("--no-dependent-libraries",)
+_SYSTEM = ("/usr", "/bin", "/lib", "/lib32", "/lib64")
+_STORES = ("/nix/store/", "/gnu/store/")
+_LOADER = ("/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
 _UNDEFINED = re.compile(r"undefined (?:symbol|reference to)[:]? [`'\"]?([A-Za-z0-9_.$@]+)")
 
 
@@ -48,6 +56,8 @@ class Linked:
     library: bytes
     libc: str
     """The C library that it was linked against: ``glibc 2.36``, or ``stand-in`` for that of a foreign target."""
+    sandbox: Level
+    """What confined the linker."""
 
 
 def libc_identity(target: Target) -> str:
@@ -65,6 +75,7 @@ def link_library(
     exports: Collection[str],
     needed: Collection[str],
     scratch: Path,
+    sandbox: Mode = "auto",
 ) -> Linked:
     """Link the object file `content` into a shared library.
 
@@ -75,10 +86,12 @@ def link_library(
         soname: the library's own name, such as ``libxxhash.so``.
         exports: the symbols to keep visible.
         needed: the object's undefined symbols, as the gate reported them.
-        scratch: an empty directory for this call.
+        scratch: an empty directory for this call, the only place where the linker may write.
+        sandbox: what must confine the linker.
 
     Raises:
         CompileError: the linker refuses; undefined symbols are named.
+        UnsupportedError: this system lacks what `sandbox` demands.
         ResourceError: no space, or the linker did not end in time.
     """
     with translated("prepare the linking", scratch):
@@ -90,49 +103,71 @@ def link_library(
     if libraries is not None:
         beside = [str(path) for path in libraries.paths]
     else:
-        beside = _link_stand_ins(linker, target, needed, scratch)
+        beside = _link_stand_ins(linker, target, needed, scratch, sandbox)
     options = [*_OPTIONS, "-soname", soname, "--version-script=exports.map"]
-    library = _run(linker, options, ["input.o", *beside], soname, target, scratch)
-    return Linked(library=library, libc=libraries.version if libraries else STAND_IN)
+    library, level = _run(linker, options, ["input.o", *beside], soname, target, scratch, sandbox)
+    return Linked(library=library, libc=libraries.version if libraries else STAND_IN, sandbox=level)
 
 
-def _link_stand_ins(linker: Linker, target: Target, needed: Collection[str], scratch: Path) -> list[str]:
+def _link_stand_ins(linker: Linker, target: Target, needed: Collection[str], scratch: Path, sandbox: Mode) -> list[str]:
     paths = []
     for home, names in stand_ins(target, needed, SUPPORT_CALLS).items():
         with translated("prepare the linking", scratch):
             (scratch / f"{home}.o").write_bytes(stub_object(target.arch, names))
-        _run(linker, ["-soname", home], [f"{home}.o"], home, target, scratch)
+        _run(linker, ["-soname", home], [f"{home}.o"], home, target, scratch, sandbox)
         paths.append(home)
     return paths
 
 
 def _run(
-    linker: Linker, options: list[str], inputs: list[str], output: str, target: Target, scratch: Path
-) -> bytes:
+    linker: Linker,
+    options: list[str],
+    inputs: list[str],
+    output: str,
+    target: Target,
+    scratch: Path,
+    sandbox: Mode,
+) -> tuple[bytes, Level]:
     if linker.kind == "lld":
         options = [*_LLD_OPTIONS, *options]
     if linker.kind == "driver":
         options = [word for option in options for word in ("-Xlinker", option)]
     command = [*linker.command, "-shared", "-nostdlib", *options, "-o", output, *inputs]
     try:
-        done = subprocess.run(
+        done = run_confined(
             command,
-            cwd=scratch,
-            env=clean_environment(scratch),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_TIMEOUT,
-            check=False,
+            directory=scratch,
+            environment=clean_environment(scratch),
+            grants=_grants(linker, inputs),
+            seconds=_TIMEOUT,
+            mode=sandbox,
         )
     except subprocess.TimeoutExpired as error:
         raise ResourceError(f"the linker did not finish {output} within {_TIMEOUT:.0f} s") from error
     except OSError as error:
         raise CompileError(f"the linker {linker.command[0]} could not be started: {error.strerror}") from error
-    complaints = (done.stderr + done.stdout).decode("utf-8", "replace")
-    if done.returncode != 0:
-        raise _explain(complaints, done.returncode, output, linker, target)
+    if done.status != 0:
+        raise _explain(done.output.decode("utf-8", "replace"), done.status, output, linker, target)
     with translated("read what the linker wrote", scratch / output):
-        return (scratch / output).read_bytes()
+        # A link that leads elsewhere is not followed: the linker may have been taken over.
+        descriptor = os.open(scratch / output, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read(), done.sandbox
+
+
+def _grants(linker: Linker, inputs: list[str]) -> list[Grant]:
+    """Return what the linker needs besides its scratch directory: itself, what it is linked from, its inputs."""
+    program = Path(shutil.which(linker.command[0]) or linker.command[0]).resolve()
+    homes = [*_SYSTEM, str(program.parent)]
+    homes += [str(program.parent.parent / name) for name in ("lib", "lib64", "libexec")]
+    # A shared system: its whole store is readable for everyone.
+    homes += [store for store in _STORES if str(program).startswith(store)]
+    return [
+        *(Grant(home, READ | EXECUTE) for home in homes),
+        *(Grant(path, READ) for path in inputs if path.startswith("/")),
+        *(Grant(path, READ) for path in _LOADER),
+        Grant(os.devnull, READ | WRITE_FILE),
+    ]
 
 
 def _explain(complaints: str, status: int, output: str, linker: Linker, target: Target) -> CompileError:

@@ -16,7 +16,7 @@ from visget.installer.clibrary import STAND_IN
 from visget.installer.linkers import Linker
 from visget.installer.target import Target
 
-LAYOUT = "1"
+LAYOUT = "2"
 """Changes whenever the files of an artifact, or what the gates and the answer check demand, change."""
 
 

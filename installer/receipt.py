@@ -58,6 +58,8 @@ class Receipt:
     """How many vectors were run."""
     reason: str
     """Why the vectors were not run; empty when they were."""
+    sandbox: str
+    """What confined every child process that took part: ``seccomp, landlock 7``, or less."""
     milliseconds: Mapping[str, int]
     """How long each stage took."""
     sizes: Mapping[str, int]
@@ -105,6 +107,7 @@ class Receipt:
             answers=_answers(reader),
             vectors=reader.integer("vectors"),
             reason=reader.line("reason"),
+            sandbox=reader.line("sandbox"),
             milliseconds=_numbers(reader, "milliseconds"),
             sizes=_numbers(reader, "sizes"),
         )

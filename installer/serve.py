@@ -12,7 +12,8 @@ from types import TracebackType
 
 from visget.errors import VisgetError
 from visget.installer.frames import Frame, FrameError, read_frame, sender
-from visget.installer.limits import confine, follow_parent
+from visget.installer.limits import follow_parent
+from visget.installer.sandbox import Level
 
 Reply = tuple[Mapping[str, object], Sequence[bytes]]
 """The JSON object and the byte strings of a reply."""
@@ -20,15 +21,19 @@ Announce = Callable[..., None]
 """Called with the name of a stage (and facts as keywords) before it begins."""
 Work = Callable[[Frame, Announce], Reply]
 """What a worker does with a request."""
+Enter = Callable[[Frame], Level]
+"""Fetches what the work needs from outside, and confines this process."""
 
 
-def serve(parent: int, work: Work) -> None:
-    """Answer the request on standard input with `work`, and end the process."""
+def serve(parent: int, enter: Enter, work: Work) -> None:
+    """Answer the request on standard input with `work`, confined by `enter`, and end the process."""
     send = sender(_claim_output())
     try:
         follow_parent(parent)
         request = read_frame(0)
-        confine(request.head["limits"])
+        level = enter(request)
+        # Said before the first byte of a package is looked at: later, a child may have been taken over.
+        send({"stage": "confined", "level": level.as_dict()})
         head, parts = work(request, lambda stage, **facts: send({"stage": stage, **facts}))
         send({**head, "status": "ok"}, parts)
     except VisgetError as error:

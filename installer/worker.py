@@ -7,12 +7,14 @@ requests and replies are docs/spec/worker.md.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from typing import Any
 
-# Everything is imported before confine(): later, files can no longer be opened.
+# Everything is imported before enter(), also what others import late: then, files can no longer be opened.
 from visget.errors import UsageError
+from visget.format import apicheck, apijson  # noqa: F401
 from visget.format.findings import Finding, errors
 from visget.format.lines import LineTable
 from visget.format.module import check_envelope, parse_bitcode, text_of
@@ -20,12 +22,18 @@ from visget.format.prototypes import Api
 from visget.format.verifier import check_module
 from visget.installer.codegen import Machine, compiler_identity, generate
 from visget.installer.frames import Frame
+from visget.installer.policies import compiling
+from visget.installer.sandbox import Level, enter
 from visget.installer.serve import Announce, Reply, serve
 
 
 def main(parent: int) -> None:
     """Serve one request for the process `parent`."""
-    serve(parent, work)
+    serve(parent, _enter, work)
+
+
+def _enter(request: Frame) -> Level:
+    return enter(compiling(os.getpid()), request.head["limits"])
 
 
 def work(request: Frame, announce: Announce) -> Reply:

@@ -15,7 +15,8 @@ RECEIPT = Receipt(
     name="adder", version="1.2.3", package=digest_bytes(b"p"), bitcode=digest_bytes(b"b"), signers=("vk1a", "vk1b"),
     key=digest_bytes(b"k"), target=make_target("riscv64", "musl", "sifive-u74", ["-v"]), compiler="llvmlite / LLVM",
     level=3, pipeline="1", linker="lld: LLD 22", libc="glibc 2.36", fp_contract="on", artifact="library",
-    answers="passed", vectors=3, reason="", milliseconds={"compile": 12, "link": 0}, sizes={"lib/libadder.so": 2400},
+    answers="passed", vectors=3, reason="", sandbox="seccomp, landlock 7", milliseconds={"compile": 12, "link": 0},
+    sizes={"lib/libadder.so": 2400},
 )  # fmt: skip
 
 
@@ -39,7 +40,7 @@ def test_round_trip(receipt: Receipt) -> None:
         ("format", "visget-receipt-2"), ("name", 1), ("version", "a\nb"), ("package", "abc"), ("bitcode", "F" * 64),
         ("signers", "vk1a"), ("signers", [1]), ("key", None), ("compiler", None), ("level", 4), ("level", -1),
         ("level", True), ("linker", 1), ("fp_contract", "maybe"), ("artifact", "program"), ("answers", "failed"),
-        ("vectors", -1), ("milliseconds", {"a": "1"}), ("milliseconds", [1]), ("sizes", {"a": -1}),
+        ("vectors", -1), ("sandbox", None), ("milliseconds", {"a": "1"}), ("milliseconds", [1]), ("sizes", {"a": -1}),
         ("target", {"triple": "x86_64-unknown-linux-gnu", "cpu": "a", "features": ["-b", "+a"]}),
         ("target", {"triple": "x86_64-unknown-linux-gnu", "cpu": "a", "features": ["a"]}),
         ("target", {"triple": "x86_64", "cpu": "a", "features": []}),
