@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from visget.directories import cache_dir, config_dir, data_dir
 from visget.errors import UsageError
@@ -24,7 +24,7 @@ _TRUE = frozenset(["1", "true", "yes", "on"])
 _FALSE = frozenset(["", "0", "false", "no", "off"])
 _KEYS = frozenset(
     ["registry", "registries", "target", "jobs", "offline", "linker", "compile-seconds", "compile-memory-mb",
-     "cache-limit-mb", "ca-bundle", "proxy", "no-proxy", "python-index", "debian-mirror", "cc"]
+     "cache-limit-mb", "ca-bundle", "proxy", "no-proxy", "python-index", "debian-mirror", "cc", "sandbox"]
 )  # fmt: skip
 
 
@@ -58,6 +58,8 @@ class Settings(NamedTuple):
     """Wall-clock limit of one compilation."""
     compile_memory_mb: int = 4096
     """Address space of the compile worker, in MiB."""
+    sandbox: Literal["require", "auto", "off"] = "auto"
+    """What must confine compilers, linkers and fresh libraries."""
     cache_limit_mb: int = 10240
     """Size above which the store's unused artifacts are removed, in MiB."""
     library_path: str | None = None
@@ -218,6 +220,8 @@ def _checked(key: str, value: object, where: str) -> object:
         if number < 1:
             raise UsageError(f"{key} must be a whole number of 1 or more, not {value!r}", where=where)
         return number
+    if key == "sandbox" and value not in ("require", "auto", "off"):
+        raise UsageError(f"sandbox must be require, auto or off, not {value!r}", where=where)
     if not isinstance(value, str):
         raise UsageError(f"{key} must be a text, not {value!r}", where=where)
     return value

@@ -75,6 +75,7 @@ def choose_cleanup(path: Path, *, settings: Settings, progress: Progress = SILEN
     from visget.format.signing import sign_package
     from visget.installer.answers import time_bench
     from visget.installer.install import install_package
+    from visget.installer.limits import answer_limits
     from visget.toolchain.builder import build_package
     from visget.toolchain.project import read_project
 
@@ -83,7 +84,7 @@ def choose_cleanup(path: Path, *, settings: Settings, progress: Progress = SILEN
         raise UsageError(
             "there is nothing to time", where=str(project.path), hint="add [[bench]] tables: calls as in [[vector]]"
         )
-    target = target_of(settings, None)
+    target, limits = target_of(settings, None), answer_limits(limits_of(settings))
     taken: dict[str, dict[str, list[float]]] = {}
     sizes: dict[str, int] = {}
     with tempfile.TemporaryDirectory(prefix="visget-tune-") as directory:
@@ -106,7 +107,7 @@ def choose_cleanup(path: Path, *, settings: Settings, progress: Progress = SILEN
         for number in range(_ROUNDS):
             progress.step("timing", project.package.name, number, _ROUNDS)
             for form, (library, api) in libraries.items():  # in turn: both meet the same disturbances
-                for name, median in time_bench(library, api, project.benches).items():
+                for name, median in time_bench(library, api, project.benches, limits=limits).items():
                     taken[form][name].append(median)
     seconds = {form: {name: min(values) for name, values in times.items()} for form, times in taken.items()}
     measured = Choice(cleanup="light", seconds=seconds, sizes=sizes)

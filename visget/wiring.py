@@ -50,7 +50,7 @@ def limits_of(settings: Settings) -> Limits:
 
     return Limits(
         seconds=float(settings.compile_seconds), memory=settings.compile_memory_mb << 20,
-        library_path=settings.library_path,
+        library_path=settings.library_path, sandbox=settings.sandbox,
     )  # fmt: skip
 
 

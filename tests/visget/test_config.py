@@ -26,11 +26,17 @@ def test_unknown_key_names_file_and_guess(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["jobs = 0", 'jobs = "many"', "target = 3", 'offline = "perhaps"', "registries = 3", "x ="]
+    "text", ["jobs = 0", 'jobs = "many"', "target = 3", 'offline = "perhaps"', "registries = 3", "x =", 'sandbox = "on"']
 )
 def test_bad_files(tmp_path, text):
     with pytest.raises(UsageError):
         read_settings(write(tmp_path, text))
+
+
+def test_the_sandbox_is_required_automatic_or_off(tmp_path):
+    assert read_settings(write(tmp_path, "")).sandbox == "auto"
+    assert read_settings(write(tmp_path, 'sandbox = "require"\n')).sandbox == "require"
+    assert read_settings(write(tmp_path, "") | {"VISGET_SANDBOX": "off"}).sandbox == "off"
 
 
 def test_bad_environment_names_the_variable(tmp_path):
