@@ -131,17 +131,23 @@ def follow(
     return OwnerState(record=at.record, digest=at.digest, recovered=recovered)
 
 
-def check_next(state: OwnerState, after: SignedRecord) -> OwnerState:
-    """Return the state after the owner's own record `after`; for those who keep a registry.
+def check_next(state: OwnerState, after: SignedRecord, operators: Role | None = None) -> OwnerState:
+    """Return the state after the record `after`; for those who keep a registry.
+
+    Args:
+        state: who owns the name now.
+        after: the next record.
+        operators: the registry's offline keys, which may recover the name; None means that only the owner may
+            change anything.
 
     Raises:
-        TrustError: `after` does not follow `state`, or not enough of the owner's keys signed it.
+        TrustError: `after` does not follow `state`, or not enough keys signed it.
     """
     _check_row([after], state.name, None, first=state.seq + 1)
     if after.record.prev != state.digest:
         raise _refuse(after, "fork", "it was made after another record than the registry's newest one")
-    _step(state.record, after, None, ())
-    return OwnerState(record=after.record, digest=after.digest)
+    recovered = _step(state.record, after, operators, after.record.keys)
+    return OwnerState(record=after.record, digest=after.digest, recovered=recovered)
 
 
 def _check_row(
