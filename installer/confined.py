@@ -26,7 +26,7 @@ from typing import BinaryIO
 
 from visget.installer import landlock, seccomp
 from visget.installer.policies import linking
-from visget.installer.sandbox import Level, Mode, demanded, refused
+from visget.installer.sandbox import NOTHING, Level, Mode, demanded, refused
 
 _MEMORY, _FILE_SIZE, _OPEN_FILES = 16 << 30, 1 << 30, 1024
 _OUTPUT = 1 << 18
@@ -73,6 +73,24 @@ def run_confined(
     return Finished(status=process.returncode, output=output, sandbox=level)
 
 
+def confine_thread(level: Level, grants: Sequence[landlock.Grant]) -> None:
+    """Confine this thread, and every program that it starts from now on, as a linker is.
+
+    Raises:
+        UnsupportedError: the kernel refuses.
+    """
+    if level == NOTHING:
+        return
+    try:
+        seccomp.no_new_privileges()
+        if level.landlock:
+            landlock.restrict(grants)
+        if level.seccomp:
+            seccomp.install(linking(), threads=False)
+    except OSError as error:
+        raise refused(error) from error
+
+
 def _start(
     command: Sequence[str],
     directory: Path,
@@ -81,15 +99,7 @@ def _start(
     level: Level,
     nothing: BinaryIO,
 ) -> subprocess.Popen[bytes]:
-    if level.landlock or level.seccomp:
-        try:
-            seccomp.no_new_privileges()
-            if level.landlock:
-                landlock.restrict(grants)
-            if level.seccomp:
-                seccomp.install(linking(), threads=False)
-        except OSError as error:
-            raise refused(error) from error
+    confine_thread(level, grants)
     return subprocess.Popen(
         command,
         cwd=directory,
