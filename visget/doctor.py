@@ -188,9 +188,34 @@ def _devices(_: Settings) -> Iterator[Diagnosis]:
         yield Diagnosis(subject="devices", status="ok", text=f"{device.kind}: {device.name} ({device.platform})")
 
 
-def _sandbox(_: Settings) -> Iterator[Diagnosis]:
-    yield Diagnosis(
-        subject="sandbox", status="warning",
-        text="compilers run in a process of their own with limits, but may still read your files",
-        remedy="install packages only from authors you trust; see SECURITY.md",
-    )  # fmt: skip
+def _sandbox(settings: Settings) -> Iterator[Diagnosis]:
+    """Try everything that the children of an installation must not do."""
+    from visget.installer.sandbox import lacking
+    from visget.installer.sandbox_probe import probe_sandbox
+    from visget.wiring import limits_of
+
+    if settings.sandbox == "off":
+        yield Diagnosis(
+            subject="sandbox", status="warning",
+            text="switched off: compilers and fresh libraries can read and write whatever you can",
+            remedy="unset VISGET_SANDBOX or the key `sandbox` in config.toml",
+        )  # fmt: skip
+        return
+    report = probe_sandbox(limits_of(settings))
+    for trial in report.broken:
+        yield Diagnosis(
+            subject="sandbox", status="problem", text=f"{trial}, which must be impossible ({trial.outcome})",
+            remedy="install only packages whose authors you trust, and report this with `visget doctor --json`",
+        )  # fmt: skip
+    if missing := lacking(report.level):
+        doing = ", ".join(sorted({str(trial) for trial in report.open}))
+        yield Diagnosis(
+            subject="sandbox", status="warning", text=f"{report.level}: {missing}" + (f" ({doing})" if doing else ""),
+            remedy="install packages only from authors you trust; see SECURITY.md",
+        )  # fmt: skip
+    denied = sum(trial.denied for trial in report.trials)
+    if not report.broken:
+        yield Diagnosis(
+            subject="sandbox", status="ok",
+            text=f"{report.level}: {denied} of {len(report.trials)} forbidden things were tried and denied",
+        )  # fmt: skip
