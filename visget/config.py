@@ -24,7 +24,8 @@ _TRUE = frozenset(["1", "true", "yes", "on"])
 _FALSE = frozenset(["", "0", "false", "no", "off"])
 _KEYS = frozenset(
     ["registry", "registries", "target", "jobs", "offline", "linker", "compile-seconds", "compile-memory-mb",
-     "cache-limit-mb", "ca-bundle", "proxy", "no-proxy", "python-index", "debian-mirror", "cc", "sandbox"]
+     "cache-limit-mb", "ca-bundle", "proxy", "no-proxy", "python-index", "debian-mirror", "cc", "sandbox",
+     "trust-policy"]
 )  # fmt: skip
 
 
@@ -60,6 +61,8 @@ class Settings(NamedTuple):
     """Address space of the compile worker, in MiB."""
     sandbox: Literal["require", "auto", "off"] = "auto"
     """What must confine compilers, linkers and fresh libraries."""
+    trust_policy: Literal["tofu", "pinned"] = "tofu"
+    """Whose word is taken about the owner of a name that has no pin: the registry's, or nobody's."""
     cache_limit_mb: int = 10240
     """Size above which the store's unused artifacts are removed, in MiB."""
     library_path: str | None = None
@@ -222,6 +225,8 @@ def _checked(key: str, value: object, where: str) -> object:
         return number
     if key == "sandbox" and value not in ("require", "auto", "off"):
         raise UsageError(f"sandbox must be require, auto or off, not {value!r}", where=where)
+    if key == "trust-policy" and value not in ("tofu", "pinned"):
+        raise UsageError(f"trust-policy must be tofu or pinned, not {value!r}", where=where)
     if not isinstance(value, str):
         raise UsageError(f"{key} must be a text, not {value!r}", where=where)
     return value

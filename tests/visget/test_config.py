@@ -33,6 +33,14 @@ def test_bad_files(tmp_path, text):
         read_settings(write(tmp_path, text))
 
 
+def test_row_40_the_trust_policy_is_tofu_or_pinned(tmp_path):
+    assert read_settings(write(tmp_path, "")).trust_policy == "tofu"
+    assert read_settings(write(tmp_path, 'trust-policy = "pinned"\n')).trust_policy == "pinned"
+    assert read_settings(write(tmp_path, "") | {"VISGET_TRUST_POLICY": "pinned"}).trust_policy == "pinned"
+    with pytest.raises(UsageError, match="trust-policy must be tofu or pinned"):
+        read_settings(write(tmp_path, 'trust-policy = "always"\n'))
+
+
 def test_the_sandbox_is_required_automatic_or_off(tmp_path):
     assert read_settings(write(tmp_path, "")).sandbox == "auto"
     assert read_settings(write(tmp_path, 'sandbox = "require"\n')).sandbox == "require"
