@@ -105,6 +105,8 @@ class Slot:
     """Its first bit, from the start of the record."""
     width: int | None
     """How many bits, for a bit-field."""
+    name: str = ""
+    """The field's name; empty for padding and for anonymous structs and unions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +136,7 @@ def parse_layouts(text: str) -> Mapping[str, Layout]:
             if found := _FIELD.match(line):
                 start = 8 * int(found[1]) + int(found[2] or 0)
                 width = int(found[3]) - int(found[2]) + 1 if found[2] else 0 if found[4] else None
-                slots.append(Slot(bit=start, width=width))
+                slots.append(Slot(bit=start, width=width, name=line.rpartition(" ")[2]))
         name = head.partition("|")[2].strip()
         unnamed = _UNNAMED.search(name)
         if size is not None:

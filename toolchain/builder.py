@@ -26,6 +26,7 @@ from visget.toolchain.clang import CompileOptions, Frontend, find_frontend, reco
 from visget.toolchain.exported import Exported, choose_exports
 from visget.toolchain.frontend import Unit, compile_units
 from visget.toolchain.headers import Headers, read_headers
+from visget.toolchain.layouts import compare_layouts
 from visget.toolchain.merge import Built, finish, merge_units
 from visget.toolchain.project import Build, Project
 from visget.toolchain.sources import SourceTree, find_headers, find_sources, find_text, source_tree
@@ -101,12 +102,14 @@ def build_package(
         exported = choose_exports(
             headers, merged, functions=project.exports.functions, exclude=project.exports.exclude
         )
+        foreign = compare_layouts(frontend, options, base, headers, exported.api, list(public.values()))
     built = finish(merged, exports=exported.symbols, cleanup=project.build.cleanup)
     progress.step("checking", "the VIS rules")
     facts = module_facts(built.text)
     findings = in_order(
         [
             *exported.findings,
+            *foreign,
             *_private_includes(headers, public, used),
             *check_module(
                 built.text, exports=exported.symbols, imports=facts.imports, lines=built.lines, api=exported.api

@@ -11,7 +11,7 @@ import importlib.util
 import os
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -182,6 +182,15 @@ def system_flags(frontend: Frontend, *, cxx: bool) -> list[str]:
         flags += ["-isystem", str(directory)]
     flags += [f"-U{name}" for name in _RISCV_MACROS]
     return [*flags, "-include", str(OVERLAY / "vis_prefix.h")]
+
+
+def foreign_flags(frontend: Frontend, triple: str, directories: Sequence[str]) -> list[str]:
+    """Return the flags that compile for another machine, with that machine's own C library (`directories`)."""
+    library = frontend.library
+    flags = ["--no-default-config", f"--target={triple}", "-fsigned-char", "-nostdinc", "-D__GLIBC_MINOR__=34"]
+    for directory in (library / "include", *(library / "libc" / "include" / name for name in directories)):
+        flags += ["-isystem", str(directory)]
+    return flags
 
 
 def path_flags(frontend: Frontend, root: Path) -> list[str]:

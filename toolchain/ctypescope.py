@@ -55,6 +55,17 @@ class RawEnum:
     doc: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedLayout:
+    """How a record lies in memory, and where it is written."""
+
+    key: str
+    """What parse_layouts() calls it."""
+    layout: Layout
+    file: str
+    line: int
+
+
 class HeaderScope:
     """All names of one reading of the headers."""
 
@@ -164,6 +175,23 @@ class HeaderScope:
                 name: self._record(name, tag) for name, tag in tags.items() if tag.kind in ("struct", "union")
             }
         return self._records
+
+    def layouts(self) -> dict[str, PlacedLayout]:
+        """Return the layout of each complete record by its name."""
+        found: dict[str, PlacedLayout] = {}
+        for tag in [*self._tags.values(), *self._by_place.values()]:
+            key = tag.place if tag.place in self._layouts else tag.name
+            if tag.kind != "enum" and key in self._layouts:
+                file, line, _ = place(tag.node)
+                found[self._name(tag)] = PlacedLayout(
+                    key=key, layout=self._layouts[key], file=posixpath.normpath(file), line=line
+                )
+        return found
+
+    def typedefs(self) -> dict[str, CType]:
+        """Return what each typedef stands for."""
+        parsed = ((name, self.typedef(name)) for name in self._typedefs)
+        return {name: one.type for name, one in parsed if one is not None}
 
     def record_names(self, record: str) -> frozenset[str]:
         """Return the typedefs that the fields of `record` go through."""

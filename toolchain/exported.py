@@ -36,6 +36,8 @@ _FOREIGN = frozenset(
      "pthread_mutexattr_t", "pthread_attr_t", "ucontext_t", "nlink_t"]
 )  # fmt: skip
 _FOREIGN_RECORDS = frozenset(["struct stat", "struct epoll_event", "struct utmpx", "struct rusage", "struct sysinfo"])
+JUDGED = _FAST | _FOREIGN | _FOREIGN_RECORDS
+"""The types that API-003 and API-004 know by name."""
 _FLOATS = {2: "half", 4: "float", 8: "double"}
 
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from visget.errors import BuildError
 from visget.format.plaintext import clean_line
-from visget.format.prototypes import Api, Function, Parameter, Record
+from visget.format.prototypes import Api, CType, Function, Parameter, Record
 from visget.toolchain.astdump import Node, children, parse_layouts, parse_tree, place
 from visget.toolchain.clang import CompileOptions, Frontend
 from visget.toolchain.constants import evaluate_constants, evaluate_enums
-from visget.toolchain.ctypescope import HeaderScope, reachable
+from visget.toolchain.ctypescope import HeaderScope, PlacedLayout, reachable
 from visget.toolchain.declarators import adjusted, declare, parse_type, split_function
 from visget.toolchain.docs import documentation
 from visget.toolchain.frontend import Compilers, clang_command, parse_dependencies
@@ -49,6 +49,10 @@ class Headers:
     """Their extern variables, which a package cannot export."""
     api: Api
     """All types and constants, without the functions."""
+    layouts: Mapping[str, PlacedLayout]
+    """How each complete record lies in memory, by its name."""
+    typedefs: Mapping[str, CType]
+    """What each typedef stands for."""
     public_types: frozenset[str]
     """The records and enums that a public header itself defines or declares."""
     included: tuple[str, ...]
@@ -130,6 +134,8 @@ def read_headers(frontend: Frontend, options: CompileOptions, root: Path, header
         declared=tuple(_with_record_names(one, records, scope) for one in declared.values()),
         variables=tuple(dict.fromkeys(variables)),
         api=Api(records=tuple(records.values()), enums=tuple(enums), constants=tuple(constants)),
+        layouts=scope.layouts(),
+        typedefs=scope.typedefs(),
         public_types=scope.public_types(),
         included=_included(reader.read("-M", "-MT", "headers"), root),
         files=files,
