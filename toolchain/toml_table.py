@@ -227,6 +227,8 @@ def read_document(path: Path) -> Table:
             where=f"{path}:{at}",
             hint="strings need quotes, arrays brackets, and each key stands once in its table",
         ) from error
+    except ValueError as error:  # an integer of thousands of digits, which tomllib leaves to int()
+        raise UsageError(f"{path.name} holds a number that is too long", where=str(path)) from error
     except RecursionError as error:
         raise UsageError(f"{path.name} nests arrays or tables too deeply", where=str(path)) from error
     return Table(Document(path, text), (), values)

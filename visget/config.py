@@ -168,7 +168,7 @@ def _from_file(path: Path, only: str | None = None) -> dict[str, object]:
 
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # TOMLDecodeError is one; an integer of thousands of digits gives a plain one
         raise UsageError(f"the configuration is not valid TOML: {error}", where=str(path)) from error
     values: dict[str, object] = {}
     for key, value in table.items():
