@@ -38,7 +38,9 @@ def machine_key(settings: Settings, target: Target | None) -> str:
         target: the target just compiled for; None means "whatever `load` wants now".
     """
     if target is None:
-        return machine_id() if settings.target is None else f"target:{target_of(settings, None).key()}"
+        if settings.target in (None, "host"):  # no need to look at the processor, which takes LLVM
+            return machine_id()
+        target = target_of(settings, None)
     from visget.installer.detect import host_target
 
     return machine_id() if target == host_target() else f"target:{target.key()}"
