@@ -31,7 +31,7 @@ class Missing:
     """What a change still needs."""
 
     old: int
-    """Signatures of the present owner's keys."""
+    """Signatures of the present owner's keys; of a recovery, of the operators'."""
     new: int
     """Signatures of the keys that will own the name."""
     packages: int
@@ -111,12 +111,13 @@ class Change:
             found.append(statement)
         return tuple(found)
 
-    def signed_with(self, state: OwnerState, *keys: SecretKey) -> Change:
-        """Return the change with the signatures of `keys`, as far as they matter.
+    def signed_with(self, state: OwnerState, *keys: SecretKey, operators: Role | None = None) -> Change:
+        """Return the change with the signatures of `keys`.
 
         Args:
             state: who owns the name now, by the signer's own knowledge.
             keys: the signing keys.
+            operators: the registry's offline keys, which may sign a recovery.
 
         Raises:
             TrustError: a key belongs to neither the present nor the next owner, the record does not follow the
@@ -129,8 +130,9 @@ class Change:
                 where=record.name, hint="make the change anew",
             )  # fmt: skip
         self.statements(state)
+        helpers = operators.keys if operators is not None and record.recovery else ()
         for key in keys:
-            if key.public not in (*state.keys, *record.keys):
+            if key.public not in (*state.keys, *record.keys, *helpers):
                 raise TrustError(
                     f"{key.public.id} neither owns {record.name} nor is going to", where=record.name,
                     hint="choose the right key with --key",
@@ -141,16 +143,19 @@ class Change:
             packages=tuple(item.signed_with(*owners) for item in self.packages),
         )
 
-    def missing(self, state: OwnerState) -> Missing:
-        """Tell what the change still needs to follow `state`."""
+    def missing(self, state: OwnerState, operators: Role | None = None) -> Missing:
+        """Tell what the change still needs to follow `state`; a recovery needs `operators` in place of the owner."""
         record = self.record.record
-        old, new = self.record.signers(state.keys), self.record.signers(record.keys)
+        before = Role(keys=state.keys, threshold=state.threshold)
+        if record.recovery and operators is not None and len(self.record.signers(state.keys)) < state.threshold:
+            before = operators
+        old, new = self.record.signers(before.keys), self.record.signers(record.keys)
         short = [item for item in self.packages if len(item.signers(record.keys)) < record.threshold]
-        pending = [key for key in state.keys if key not in old] if len(old) < state.threshold else []
+        pending = [key for key in before.keys if key not in old] if len(old) < before.threshold else []
         if len(new) < record.threshold or short:
             pending += [key for key in record.keys if key not in new and key not in pending]
         return Missing(
-            old=max(0, state.threshold - len(old)), new=max(0, record.threshold - len(new)), packages=len(short),
+            old=max(0, before.threshold - len(old)), new=max(0, record.threshold - len(new)), packages=len(short),
             waiting=tuple(pending),
         )  # fmt: skip
 
