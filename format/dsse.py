@@ -90,6 +90,11 @@ class Envelope:
             raise ValueError("two envelopes with different payloads cannot be joined")
         return replace(self, signatures={**other.signatures, **self.signatures})
 
+    def only(self, keys: Iterable[PublicKey]) -> Envelope:
+        """Return the envelope without the signatures of other keys than `keys`."""
+        wanted = {key.id for key in keys}
+        return replace(self, signatures={name: sig for name, sig in self.signatures.items() if name in wanted})
+
     def signers(self, trusted: Iterable[PublicKey]) -> frozenset[PublicKey]:
         """Return which of `trusted` have signed.
 

@@ -6,16 +6,15 @@ spec is docs/spec/signature.md.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from visget.digest import Digest, parse_digest
 from visget.errors import TrustError
+from visget.format.dsse import Envelope
 from visget.format.keyfile import read_key, write_key
-from visget.format.keys import KeyId, PublicKey, SecretKey, parse_key_id, verify_raw
+from visget.format.keys import KeyId, PublicKey, SecretKey, parse_key_id
 from visget.format.strictjson import Reader, dumps, loads
 
 if TYPE_CHECKING:
@@ -121,16 +120,35 @@ class Statement:
 
 def sign_package(package: Package, *keys: SecretKey) -> bytes:
     """Return the envelope that states, signed by each of `keys`, that they publish `package`."""
-    payload = Statement.of(package).encode()
-    message = _pae(payload)
-    return dumps(
-        {
-            "payload": base64.b64encode(payload).decode("ascii"),
-            "payloadType": PAYLOAD_TYPE,
-            "signatures": [
-                {"keyid": key.public.id, "sig": base64.b64encode(key.sign(message)).decode("ascii")} for key in keys
-            ],
-        }
+    envelope = Envelope(kind=PAYLOAD_TYPE, payload=Statement.of(package).encode(), signatures={})
+    return envelope.signed_with(*keys).encode()
+
+
+def join_signatures(one: bytes, other: bytes) -> bytes:
+    """Return the envelope with the signatures of both.
+
+    Raises:
+        FormatError: one is no envelope.
+        TrustError: they are about different packages.
+    """
+    first, second = parse_envelope(one), parse_envelope(other)
+    if first.payload != second.payload:
+        raise TrustError(
+            "the two signature files are about different packages",
+            hint="remove the old .vis.dsse file and collect the signatures again",
+        )
+    return first.joined(second).encode()
+
+
+def parse_envelope(data: bytes) -> Envelope:
+    """Parse a signature file; nothing in it is verified.
+
+    Raises:
+        FormatError: it is no envelope.
+        TrustError: it is about something else than a package.
+    """
+    return Envelope.parse(
+        data, kind=PAYLOAD_TYPE, what="the signature file", limit=ENVELOPE_LIMIT, most=SIGNATURE_LIMIT
     )
 
 
@@ -145,25 +163,9 @@ def verify_envelope(
     """
     if threshold < 1:
         raise ValueError("a threshold is at least 1")
-    reader = Reader(loads(envelope, what="the signature file", limit=ENVELOPE_LIMIT), "envelope")
-    payload = _base64(reader, "payload")
-    if (kind := reader.string("payloadType")) != PAYLOAD_TYPE:
-        raise TrustError(f"the signature is about something else: its payload type is {kind[:80]!r}")
-    signatures: dict[str, bytes] = {}
-    for item in reader.objects("signatures"):
-        key_id = item.line("keyid", 64)
-        if key_id in signatures:
-            raise item.fail("keyid", "is there a second time")
-        signatures[key_id] = _base64(item, "sig")
-        item.done()
-        if len(signatures) > SIGNATURE_LIMIT:
-            raise reader.fail("signatures", f"has more than {SIGNATURE_LIMIT} elements")
-    reader.done()
-    message = _pae(payload)
-    # A set of keys and not of ids: one key counts once, under whatever names it may come.
-    signers = {
-        key for key in set(trusted) if key.id in signatures and verify_raw(key, signatures[key.id], message)
-    }
+    parsed = parse_envelope(envelope)
+    signatures = parsed.signatures
+    signers = parsed.signers(trusted)
     if len(signers) < threshold:
         found = ", ".join(sorted(signatures)) or "nobody"
         raise TrustError(
@@ -171,7 +173,7 @@ def verify_envelope(
             f"its signature file names {found[:400]}",
             details={"signed_by": sorted(signatures), "valid": sorted(key.id for key in signers)},
         )
-    return Statement.parse(payload), tuple(sorted(key.id for key in signers))
+    return Statement.parse(parsed.payload), tuple(sorted(key.id for key in signers))
 
 
 def envelope_key_ids(envelope: bytes) -> tuple[str, ...]:
@@ -182,24 +184,3 @@ def envelope_key_ids(envelope: bytes) -> tuple[str, ...]:
     """
     reader = Reader(loads(envelope, what="the signature file", limit=ENVELOPE_LIMIT), "envelope")
     return tuple(item.line("keyid", 64) for item in reader.objects("signatures"))
-
-
-def _base64(reader: Reader, name: str) -> bytes:
-    text = reader.string(name)
-    try:
-        data = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise reader.fail(name, "is not base64") from error
-    # Spare bits and padding must be as an encoder writes them: one value has one text.
-    if base64.b64encode(data).decode("ascii") != text:
-        raise reader.fail(name, "is not canonical base64")
-    return data
-
-
-def _pae(payload: bytes) -> bytes:
-    """Return what is signed: DSSE's pre-authentication encoding of the type and the payload."""
-    from securesystemslib.dsse import Envelope
-
-    return Envelope(payload, PAYLOAD_TYPE, {}).pae()
-
-

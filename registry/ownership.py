@@ -17,7 +17,7 @@ from visget.format.dsse import Envelope
 from visget.format.keys import PublicKey, SecretKey
 from visget.format.owner import RECORD_LIMIT, OwnerRecord, SignedRecord, sign_record
 from visget.format.owner_chain import OwnerState, Role, check_next, follow
-from visget.format.signing import ENVELOPE_LIMIT, PAYLOAD_TYPE, SIGNATURE_LIMIT, Statement
+from visget.format.signing import PAYLOAD_TYPE, SIGNATURE_LIMIT, Statement, parse_envelope
 from visget.format.strictjson import Reader, dumps, loads
 from visget.names import PackageName
 
@@ -81,7 +81,7 @@ class Change:
         reader.choice("format", (CHANGE_FORMAT,))
         record = SignedRecord.read(reader.object("record"))
         packages = tuple(
-            Envelope.read(item, kind=PAYLOAD_TYPE, most=SIGNATURE_LIMIT) for item in reader.objects("packages")
+            Envelope.read(item, kind=PAYLOAD_TYPE, most=2 * SIGNATURE_LIMIT) for item in reader.objects("packages")
         )
         reader.done()
         if len(packages) > _PACKAGES_LIMIT:
@@ -180,7 +180,9 @@ class Change:
 
     def files(self) -> dict[Digest, bytes]:
         """Return the new signature files by the digest of the package that each is about."""
-        return {Statement.parse(item.payload).digest: item.encode() for item in self.packages}
+        keys = self.record.record.keys
+        # What counts no more goes, or a name that changes hands often would collect signatures without end.
+        return {Statement.parse(item.payload).digest: item.only(keys).encode() for item in self.packages}
 
 
 def propose(
@@ -202,13 +204,11 @@ def propose(
     """
     packages = []
     for data in envelopes:
-        item = Envelope.parse(
-            data, kind=PAYLOAD_TYPE, what="the signature file", limit=ENVELOPE_LIMIT, most=SIGNATURE_LIMIT
-        )
+        item = parse_envelope(data)
         statement = Statement.parse(item.payload)
         known = len(item.signers(state.keys)) >= state.threshold and statement.version not in disowned
         if known and len(item.signers(record.keys)) < record.threshold:
-            packages.append(item)
+            packages.append(item.only((*state.keys, *record.keys)))
     return Change(record=sign_record(record), packages=tuple(packages))
 
 

@@ -1,4 +1,5 @@
 import dataclasses
+import itertools
 import json
 
 import pytest
@@ -115,6 +116,18 @@ def test_row_10_operators_recover_a_name_and_its_packages():
     after = proposed.check(chain.newest, OPERATORS)
     assert after.recovered
     assert verify_package(OLD, proposed.files()[OLD.digest], after.keys)
+
+
+def test_signatures_that_count_no_more_do_not_pile_up():
+    chain, keys = Chain(A), [A, B] * 12
+    files = [sign_package(OLD, A)]
+    for old, new in itertools.pairwise(keys):
+        proposed = change(chain, envelopes=files, add=publics(new), remove=publics(old))
+        done = proposed.signed_with(chain.newest, old, new)
+        chain.items.append(done.record)
+        files = list(done.files().values())
+    assert len(json.loads(files[0])["signatures"]) == 1
+    assert chain.follow().seq == 24
 
 
 def test_the_file_is_strict():
