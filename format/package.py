@@ -140,11 +140,15 @@ def check_contents(package: Package) -> None:
             where = f"vector {vector.name!r}, step {number}"
             function = functions.get(step.call)
             if function is None:
-                raise FormatError(f"{where} calls {step.call!r}, which api does not describe", where=where)
+                raise FormatError(
+                    f"calls {step.call!r}, which api does not describe",
+                    where=where,
+                    hint=f"the functions are {', '.join(sorted(functions)[:20])}" if functions else None,
+                )
             given, wanted = len(step.args), len(function.parameters)
             if given < wanted or (given > wanted and not function.variadic):
                 raise FormatError(
-                    f"{where} gives {step.call} {given} arguments; it takes {wanted}",
+                    f"gives {step.call} {given} arguments; it takes {wanted}",
                     where=where,
                     hint=function.prototype,
                 )

@@ -7,6 +7,7 @@ and pipes). Neither sees the machine's own settings. `snapshot()` is how a test 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import os
 import stat
@@ -20,6 +21,7 @@ from typing import Any
 from unittest import mock
 
 from click.testing import CliRunner
+from packagekit import key as fixed_key
 
 from visget.cli import main
 from visget.digest import digest_bytes
@@ -181,11 +183,23 @@ def write_project(root: Path, *, toml: str | None = None, version: str = "1.0", 
     return root
 
 
+def key_file(path: Path, name: str) -> Path:
+    """Write packagekit.key(name) as an unencrypted key file, as docs/spec/keys.md describes it."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    secret = hashlib.sha256(name.encode()).hexdigest()
+    public = bytes(fixed_key(name).public.raw).hex()
+    document = {"format": "visget-key-1", "kdf": "none", "algorithm": "ed25519", "secret": secret, "public": public}
+    path.write_text(json.dumps(document))
+    path.chmod(0o600)
+    return path
+
+
 def publish_tiny(root: Path) -> Place:
     """Make a user with a key and a registry that holds tiny 1.0; nothing is installed."""
     place = Place(root=root)
     project = write_project(root / "project")
-    for words in (("build", project), ("registry", "init", place.registry), ("key", "new"),
+    key_file(place.config / "keys" / "default.key", "author")
+    for words in (("build", project), ("registry", "init", place.registry),
                   ("publish", project / "dist" / "tiny-1.0.vis")):  # fmt: skip
         outcome = place.run(*words)
         assert outcome.code == 0, outcome
@@ -225,3 +239,39 @@ def left_alive(parent: int, seconds: float = 5.0) -> list[str]:
     while (left := offspring(parent)) and time.monotonic() < deadline:
         time.sleep(0.05)
     return left
+
+
+# ---- a registry that lies -------------------------------------------------------------------------------
+
+
+def edit_index(registry: Path, name: str = "tiny", **changes: Any) -> None:
+    """Change what the index says: `owners`, or facts of the newest version; digests and sizes are the caller's."""
+    path = registry / "index" / f"{name}.json"
+    index = json.loads(path.read_text())
+    if "owners" in changes:
+        index["owners"] = changes.pop("owners")
+    index["versions"][-1].update(changes)
+    path.write_text(json.dumps(index))
+
+
+def plant(registry: Path, *, vis: bytes | None = None, dsse: bytes | None = None) -> None:
+    """Offer other files as the newest version, with an index that agrees with them."""
+    changes: dict[str, object] = {}
+    for kind, size, data in (("vis", "size", vis), ("dsse", "dsse_size", dsse)):
+        if data is not None:
+            digest = digest_bytes(data)
+            (registry / "blobs" / f"{digest}.{kind}").write_bytes(data)
+            changes |= {kind: digest, size: len(data)}
+    edit_index(registry, **changes)
+
+
+def overwrite(path: Path, data: bytes) -> None:
+    """Change a file that is read-only."""
+    mode = stat.S_IMODE(path.stat().st_mode)
+    path.chmod(0o600)
+    path.write_bytes(data)
+    path.chmod(mode)
+
+
+def flipped(data: bytes, offset: int) -> bytes:
+    return data[:offset] + bytes([data[offset] ^ 1 << offset % 8]) + data[offset + 1 :]
