@@ -88,7 +88,8 @@ class Envelope:
         """Return the envelope with the signatures of `other` too, which must have the same payload."""
         if (self.kind, self.payload) != (other.kind, other.payload):
             raise ValueError("two envelopes with different payloads cannot be joined")
-        return replace(self, signatures={**other.signatures, **self.signatures})
+        more = {name: sig for name, sig in other.signatures.items() if name not in self.signatures}
+        return replace(self, signatures={**self.signatures, **more})
 
     def only(self, keys: Iterable[PublicKey]) -> Envelope:
         """Return the envelope without the signatures of other keys than `keys`."""

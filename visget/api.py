@@ -7,6 +7,7 @@ visget/loading.py, which imports far less.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,7 @@ __all__ = [
     "read_package_file",
     "resolve",
     "rollback",
+    "sign",
     "uninstall",
     "use",
 ]
@@ -116,6 +118,48 @@ def read_package_file(path: Path) -> bytes:
         ) from error
 
 
+def sign(path: Path, keys: Sequence[SecretKey]) -> tuple[Path, tuple[str, ...]]:
+    """Sign the package file at `path` with each of `keys`, and keep the signatures beside it for `publish`.
+
+    Returns:
+        The signature file, and the ids of all keys that have signed it by now.
+
+    Raises:
+        FormatError, NotFoundError: it is no package file.
+        TrustError: the signatures beside it are about another package.
+    """
+    from visget.files import atomic_write, translated
+    from visget.format.package import open_package
+    from visget.format.signing import envelope_key_ids, sign_package
+
+    package = open_package(read_package_file(path))
+    beside = signature_file(path)
+    envelope = _with_signatures_beside(sign_package(package, *keys), path)
+    with translated("write the signatures", beside):
+        atomic_write(beside, envelope)
+    return beside, tuple(sorted(envelope_key_ids(envelope)))
+
+
+def signature_file(path: Path) -> Path:
+    """Return where the signatures of the package file `path` are collected before it is published."""
+    return path.with_name(f"{path.name}.dsse")
+
+
+def _with_signatures_beside(envelope: bytes, path: Path) -> bytes:
+    """Return `envelope` with the signatures that others have put beside the package file `path`."""
+    from visget.format.signing import join_signatures
+
+    try:
+        collected = signature_file(path).read_bytes()
+    except FileNotFoundError:
+        return envelope
+    except OSError as error:
+        raise NotFoundError(
+            f"cannot read the signatures: {error.strerror}", where=str(signature_file(path))
+        ) from error
+    return join_signatures(envelope, collected)
+
+
 def publish(path: Path, *, key: Path | SecretKey, registry: str | None = None, settings: Settings | None = None,
             progress: Progress = SILENT) -> Published:  # fmt: skip
     """Check, sign and publish the package file at `path`.
@@ -147,7 +191,7 @@ def publish(path: Path, *, key: Path | SecretKey, registry: str | None = None, s
             where=str(path), details={"findings": errors}, hint="build it again with `visget build`",
         )  # fmt: skip
     progress.step("publishing", f"{package.manifest.name} {package.manifest.version}")
-    return put(directory, package, sign_package(package, secret))
+    return put(directory, package, _with_signatures_beside(sign_package(package, secret), path))
 
 
 # ---- users -----------------------------------------------------------------------------------------------
