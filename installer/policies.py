@@ -89,7 +89,7 @@ def calling(process: int) -> Filter:
 
 def linking() -> Filter:
     """Return the filter of the linker and of the programs that it starts."""
-    new_namespaces = 0x7E020080  # CLONE_NEW*: a user namespace is a way to much of the kernel
+    new_namespaces = 0x7E020000  # CLONE_NEW*: a user namespace is a way to much of the kernel
     spaces = tuple(
         rule(_FORBIDDEN, "clone", Where(0, bit, bit))
         for bit in (1 << place for place in range(32))

@@ -100,8 +100,7 @@ def lacking(level: Level) -> str:
     if not level.seccomp:
         missing.append("this kernel, container or architecture has no seccomp filters")
     if not level.landlock:
-        missing.append("this kernel or container has no Landlock: nothing but the linker's own honesty keeps it in "
-                       "its directory")  # fmt: skip
+        missing.append("this kernel or container has no Landlock, so the linker and constructors can reach files")
     return "; ".join(missing)
 
 
