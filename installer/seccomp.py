@@ -9,6 +9,7 @@ The kernel's side is documented in its Documentation/userspace-api/seccomp_filte
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import struct
 from collections.abc import Sequence
@@ -149,7 +150,10 @@ def install(filter_: Filter, *, threads: bool) -> None:
         raise OSError(f"no table of system calls for {os.uname().machine}")
     code = assemble(filter_, calling)
     program = _Program(len(code) // _INSTRUCTION.size, code)
-    if _call(calling, _SET_MODE_FILTER, _ALL_THREADS if threads else 0, ctypes.byref(program)) != 0:
+    result = _call(calling, _SET_MODE_FILTER, _ALL_THREADS if threads else 0, ctypes.byref(program))
+    if result > 0:
+        raise OSError(errno.EBUSY, f"seccomp: thread {result} has a filter of its own")
+    if result < 0:
         error = ctypes.get_errno()
         raise OSError(error, f"seccomp: {os.strerror(error)}")
 

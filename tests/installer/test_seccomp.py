@@ -199,31 +199,68 @@ def test_a_real_filter_adds_up_with_the_next() -> None:
     assert outcome == [True, 5, 7]
 
 
+THREADS = """
+    import threading
+    from visget.installer import seccomp
+    from visget.installer.seccomp import Action, Filter, rule
+    ready, go = threading.Event(), threading.Event()
+    result = []
+    def look():
+        try:
+            os.getcwd(); result.append("fine")
+        except OSError as raised:
+            result.append(raised.errno)
+    def elsewhere():
+        ready.set(); go.wait(); look()
+    thread = threading.Thread(target=elsewhere, daemon=True); thread.start(); ready.wait()
+    filter_ = Filter(rules=(rule(Action.fail(5), "getcwd"),), default=seccomp.ALLOW)
+    def confine(threads):
+        seccomp.no_new_privileges(); seccomp.install(filter_, threads=threads)
+"""
+
+
 @linux
-def test_a_filter_reaches_all_threads_or_one() -> None:
-    outcome = run_python("""
-        import threading
-        from visget.installer import seccomp
-        from visget.installer.seccomp import Action, Filter, rule
-        ready, go = threading.Event(), threading.Event()
-        result = []
-        def look():
-            try:
-                os.getcwd(); result.append("fine")
-            except OSError as raised:
-                result.append(raised.errno)
-        def elsewhere():
-            ready.set(); go.wait(); look()
-        thread = threading.Thread(target=elsewhere); thread.start(); ready.wait()
-        filter_ = Filter(rules=(rule(Action.fail(5), "getcwd"),), default=seccomp.ALLOW)
-        def alone():
-            seccomp.no_new_privileges(); seccomp.install(filter_, threads=False); look()
-        one = threading.Thread(target=alone); one.start(); one.join()
+def test_a_filter_reaches_all_threads_of_a_process() -> None:
+    code = """
+    confine(True)
+    look(); go.set(); thread.join()
+    """
+    assert run_python(THREADS + code) == [5, 5]
+
+
+@linux
+def test_a_filter_reaches_one_thread_and_its_processes() -> None:
+    code = """
+    def alone():
+        confine(False)
         look()
-        seccomp.no_new_privileges(); seccomp.install(filter_, threads=True)
-        go.set(); thread.join()
-    """)
-    assert outcome == [5, "fine", 5]
+        if os.fork() == 0:
+            try:
+                os.getcwd()
+            except OSError:
+                os._exit(3)
+            os._exit(0)
+        result.append(os.waitstatus_to_exitcode(os.wait()[1]))
+    one = threading.Thread(target=alone); one.start(); one.join()
+    look(); go.set(); thread.join()
+    """
+    assert run_python(THREADS + code) == [5, 3, "fine", "fine"]
+
+
+@linux
+def test_a_thread_that_cannot_be_confined_is_an_error() -> None:
+    code = """
+    def own():
+        confine(False); ready.set(); go.wait()
+    ready.clear()
+    other = threading.Thread(target=own, daemon=True); other.start(); ready.wait()
+    try:
+        confine(True)
+    except OSError as raised:
+        result.append(raised.errno)
+    go.set()
+    """
+    assert run_python(THREADS + code)[0] == 16
 
 
 def test_an_architecture_without_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
