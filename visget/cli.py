@@ -1,8 +1,8 @@
 """The command ``visget``: which commands there are, and nothing else.
 
 Invariant: a command's module is imported only when that command runs, so that ``visget --version`` and
-``visget --help`` start as fast as click does. The commands live in cli_author, cli_key, cli_install, cli_cache,
-cli_registry, cli_demo and cli_doctor; exit codes are in docs/reference/exit-codes.md.
+``visget --help`` start as fast as click does. The commands live in cli_author, cli_key, cli_install, cli_lock,
+cli_cache, cli_registry, cli_demo and cli_doctor; exit codes are in docs/reference/exit-codes.md.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "search": ("cli_registry", "search", "Find packages by name, word or exported function."),
     "info": ("cli_registry", "info", "Show what a package is, exports and needs."),
     "install": ("cli_install", "install", "Compile a package for this machine and install it."),
+    "lock": ("cli_lock", "lock", "Write down which packages to install, to the byte."),
+    "sync": ("cli_lock", "sync", "Install what the lock file says, to the byte."),
     "uninstall": ("cli_install", "uninstall", "Remove an installed package."),
     "list": ("cli_install", "list_", "List the installed packages."),
     "use": ("cli_install", "use", "Select one of the installed versions."),

@@ -18,6 +18,9 @@ from visget.progress import SILENT, Progress
 from visget.wiring import network_of
 
 if TYPE_CHECKING:
+    from visget.expectation import Expected
+    from visget.format.keys import PublicKey
+    from visget.format.owner_chain import OwnerPin
     from visget.format.package import VerifiedPackage
     from visget.registry.client import Registry
 
@@ -36,6 +39,14 @@ class Obtained:
     """All published versions, newest first."""
     owners: tuple[str, ...]
     """Ids of the keys that own the name."""
+    identity: str
+    """Which registry it is, wherever it lies."""
+    trusted: tuple[PublicKey, ...]
+    """The keys that were accepted for the name."""
+    threshold: int
+    """How many of them had to sign."""
+    record: OwnerPin | None
+    """The newest owner record; None in a registry without any."""
 
 
 def reading(settings: Settings, registry: str | None) -> Registry:
@@ -52,7 +63,8 @@ def reading(settings: Settings, registry: str | None) -> Registry:
 
 
 def obtain(requirement: Requirement, *, registry: str | None = None, trust: str | None = None,
-           settings: Settings, progress: Progress = SILENT, remember: bool = True) -> Obtained:  # fmt: skip
+           settings: Settings, progress: Progress = SILENT, remember: bool = True,
+           expected: Expected | None = None) -> Obtained:  # fmt: skip
     """Choose a release, fetch it unless the store has it, and verify it.
 
     Args:
@@ -60,6 +72,7 @@ def obtain(requirement: Requirement, *, registry: str | None = None, trust: str 
         registry: name, directory or URL of the registry; None means the configured one.
         trust: the id of the key that must have signed it; None means the pinned or the registry's owner.
         remember: keep the bytes in the store and pin the keys trusted for the first time.
+        expected: what a lock file says; a name that is not pinned yet is then no first use.
 
     Raises:
         NotFoundError, TrustError, FormatError, NetworkError, RegistryError: see their classes.
@@ -72,11 +85,19 @@ def obtain(requirement: Requirement, *, registry: str | None = None, trust: str 
     store = Store.open(settings.home)
     pins = PinStore(store.root / "trust")
     with reading(settings, registry) as source:
+        if expected is not None:
+            expected.check_registry(source.identity, source.identity)
         releases = source.releases(requirement.name)
         release = choose(releases, requirement)
         pinned = pins.get(source.identity, requirement.name)
-        accepted = accepted_keys(requirement.name, releases.owners, pinned.keys if pinned else (), required=trust)
+        known = pinned or (expected.pin if expected is not None else None)
+        accepted = accepted_keys(requirement.name, releases.owners, known.keys if known else (), required=trust)
         title = f"{release.name} {release.version}"
+        if expected is not None:
+            expected.check_owner(accepted.keys)
+            expected.check_release(release, source.identity)
+        if release.yanked is not None:
+            progress.note(f"warning: {title} was withdrawn by its owner: {release.yanked or 'no reason given'}")
         data, envelope = store.package(release.vis), store.envelope(release.vis)
         # A version signed anew, by another owner, keeps its package but has another envelope.
         if data is None or envelope is None or digest_bytes(envelope) != release.dsse:
@@ -93,11 +114,13 @@ def obtain(requirement: Requirement, *, registry: str | None = None, trust: str 
         if remember:
             store.put_package(data)
             store.put_envelope(package.digest, envelope)
-            if accepted.new_pin is not None:
-                pin = Pin(keys=accepted.new_pin, record=None, how="named" if trust else "first use")
+            new = accepted.new_pin or (known.keys if known is not None and pinned is None else None)
+            if new is not None:
+                pin = Pin(keys=new, record=None, how="named" if trust or expected else "first use")
                 pins.remember(source.identity, requirement.name, pin, seen=pinned)
     return Obtained(
         verified=verified, first_use=accepted.first_use, location=source.identity,
         versions=tuple(str(item.version) for item in reversed(releases.versions)),
-        owners=tuple(owner.id for owner in releases.owners),
+        owners=tuple(owner.id for owner in releases.owners), identity=source.identity, trusted=accepted.keys,
+        threshold=1, record=None,
     )  # fmt: skip

@@ -1,0 +1,303 @@
+"""Writing, checking and installing from visget.lock.
+
+Invariants: a package is locked only after it was fetched and verified; what is installed from a lock file has the
+locked bytes, registry and owner, or nothing is installed. The rules are docs/spec/lockfile.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from visget.cache.store import Store
+from visget.config import Settings, read_settings
+from visget.errors import TrustError, UsageError
+from visget.expectation import Expected
+from visget.files import atomic_write, translated
+from visget.installing import InstallResult, install_verified
+from visget.lockfile import (
+    Lock,
+    LockedPackage,
+    LockedRegistry,
+    LockError,
+    encode_lock,
+    make_lock,
+    problems,
+    read_lock,
+    satisfies,
+)
+from visget.names import Requirement
+from visget.obtain import Obtained, obtain
+from visget.progress import SILENT, Progress
+from visget.wiring import target_of
+
+if TYPE_CHECKING:
+    from visget.format.package import VerifiedPackage
+
+Mode = Literal["update", "locked", "frozen"]
+"""What `sync` does about a lock file that is out of date: update it, refuse it, or not look."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What happened to one package of a lock file."""
+
+    name: str
+    """The package."""
+    before: str | None
+    """The version that was locked."""
+    after: str | None
+    """The version that is."""
+
+    def __str__(self) -> str:
+        if self.before is None:
+            return f"+ {self.name} {self.after}"
+        if self.after is None:
+            return f"- {self.name} {self.before}"
+        return f"  {self.name} {self.before} -> {self.after}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockResult:
+    """What writing a lock file did."""
+
+    lock: Lock
+    """What it says now."""
+    written: bool
+    """Whether its text changed."""
+    changes: tuple[Change, ...]
+    """What is another version now, sorted by name."""
+
+
+def update_lock(
+    path: Path,
+    texts: Sequence[str] = (),
+    *,
+    registry: str | None = None,
+    trust: str | None = None,
+    upgrade: bool = False,
+    settings: Settings | None = None,
+    progress: Progress = SILENT,
+) -> LockResult:
+    """Make the lock file `path` answer its requirements, with `texts` in place of those for the same packages.
+
+    Args:
+        path: the lock file; it is made when it is missing.
+        texts: requirements.
+        registry: where the packages of `texts` come from; None means where they came from, else the configured one.
+        trust: the id of a key that must own every package that is locked now.
+        upgrade: look for newer versions of the packages in `texts`, or of all when there are none.
+
+    Raises:
+        UsageError: there is nothing to lock, or the lock file is malformed.
+        NotFoundError, TrustError, FormatError, NetworkError, RegistryError: as install(); the file stays as it was.
+    """
+    settings = settings or read_settings()
+    old = read_lock(path) if path.exists() else Lock()
+    asked = [Requirement.parse(text) for text in texts]
+    named = {item.name for item in asked}
+    wanted = [item for item in old.requirements if item.name not in named] + asked
+    if not wanted:
+        raise UsageError("nothing is to be locked", where=str(path), hint="name packages: visget lock NAME...")
+    if len(named) != len(asked):
+        raise UsageError("a package is named twice", hint="join its clauses with a comma: NAME>=1,<2")
+    packages, registries = [], {item.identity: item for item in old.registries}
+    with Store.open(settings.home).in_use():
+        for requirement in wanted:
+            before = old.package(requirement.name)
+            renew = requirement.name in named if registry is not None else False
+            renew = renew or (upgrade and (not named or requirement.name in named))
+            if before is not None and satisfies(before, requirement) and not renew:
+                packages.append(before)
+                continue
+            where = registry
+            if before is not None and registry is None:
+                where = _location(old.registry(before), path, settings)
+            expected = None if before is None else _expected(before, elsewhere=registry is not None)
+            found = obtain(
+                requirement, registry=where, trust=trust, settings=settings, progress=progress, expected=expected
+            )
+            locked = _locked(found)
+            _check_unchanged(before, locked)
+            packages.append(locked)
+            registries[found.identity] = LockedRegistry(
+                identity=found.identity, location=_portable(found.location, path)
+            )
+    new = make_lock(wanted, registries.values(), packages)
+    text = encode_lock(new).encode("utf-8")
+    with translated("write the lock file", path):
+        written = not path.exists() or path.read_bytes() != text
+        if written:
+            atomic_write(path, text)
+    return LockResult(lock=new, written=written, changes=_changes(old, new))
+
+
+def check_lock(path: Path, texts: Sequence[str] = (), *, settings: Settings | None = None,
+               progress: Progress = SILENT) -> Lock:  # fmt: skip
+    """Check that the lock file `path` answers its requirements and `texts`, and that the registries still agree.
+
+    Offline the registries are not asked.
+
+    Raises:
+        LockError: it is out of date.
+        UsageError: there is none, or it is malformed.
+        TrustError: a registry offers other bytes, or names another owner.
+        NotFoundError, NetworkError, RegistryError: a registry does not have a package any more, or does not answer.
+    """
+    settings = settings or read_settings()
+    lock = read_lock(path)
+    _refuse_outdated(path, problems(lock) + problems(lock, map(Requirement.parse, texts)))
+    if not settings.offline:
+        for package in lock.packages:
+            progress.step("checking", str(package))
+            _obtain_locked(lock, package, path, None, settings, progress, remember=False)
+    return lock
+
+
+def sync(
+    path: Path,
+    *,
+    mode: Mode = "update",
+    registry: str | None = None,
+    target: str | None = None,
+    settings: Settings | None = None,
+    progress: Progress = SILENT,
+) -> tuple[Lock, list[InstallResult]]:
+    """Install what the lock file `path` says, no more and no less, and select it.
+
+    Args:
+        path: the lock file.
+        mode: what to do when it is out of date.
+        registry: where to fetch from, such as a mirror or a bundle; None means where the file says.
+        target: what to compile for; None means the setting, else this machine.
+
+    Raises:
+        LockError: the file is out of date and `mode` is "locked".
+        UsageError: there is none, or it is malformed.
+        TrustError: a registry, an owner, or the bytes are others than the locked ones.
+        VisgetError: as install(). What was installed before the failure stays.
+    """
+    settings = settings or read_settings()
+    lock = read_lock(path)
+    if mode != "frozen" and (found := problems(lock)):
+        if mode == "locked":
+            _refuse_outdated(path, found)
+        lock = update_lock(path, settings=settings, progress=progress).lock
+    wanted = target_of(settings, target)
+    store = Store.open(settings.home)
+    done = []
+    with store.in_use():
+        for package in lock.packages:
+            source = _location(lock.registry(package), path, settings)
+            verified = _in_store(store, package) if mode == "frozen" else None
+            if verified is None:
+                found_there = _obtain_locked(lock, package, path, registry, settings, progress)
+                verified, source = found_there.verified, found_there.location
+            done.append(
+                install_verified(
+                    verified, store, wanted, source=source, first_use=False, settings=settings, progress=progress
+                )
+            )
+    return lock, done
+
+
+def _obtain_locked(lock: Lock, package: LockedPackage, path: Path, registry: str | None, settings: Settings,
+                   progress: Progress, *, remember: bool = True) -> Obtained:  # fmt: skip
+    # === and not ==, which would also take a local version (1.0+x for 1.0).
+    return obtain(
+        Requirement.parse(f"{package.name}==={package.version}"),
+        registry=registry or _location(lock.registry(package), path, settings), settings=settings,
+        progress=progress, remember=remember, expected=_expected(package, elsewhere=False, same=True),
+    )  # fmt: skip
+
+
+def _in_store(store: Store, package: LockedPackage) -> VerifiedPackage | None:
+    """Return the package from the store, verified with the locked keys; None when it is not there or not so signed."""
+    from visget.format.package import open_package, verify_package
+
+    data, envelope = store.package(package.digest), store.envelope(package.digest)
+    if data is None or envelope is None:
+        return None
+    opened = open_package(data)
+    if (opened.manifest.name, opened.manifest.version) != (package.name, package.version):
+        raise TrustError(
+            f"the lock file calls this package {package}, but it is {opened.manifest.name} {opened.manifest.version}",
+            details={"digest": package.digest},
+        )
+    try:
+        return verify_package(opened, envelope, package.owners, threshold=package.threshold)
+    except TrustError:
+        # Signed anew by a later owner, perhaps: the registry has the records that lead there.
+        return None
+
+
+def _expected(package: LockedPackage, *, elsewhere: bool, same: bool = False) -> Expected:
+    return Expected(
+        name=package.name, registry=None if elsewhere else package.registry, digest=package.digest if same else None,
+        owners=package.owners, record=package.record,
+    )  # fmt: skip
+
+
+def _locked(found: Obtained) -> LockedPackage:
+    manifest = found.verified.package.manifest
+    return LockedPackage(
+        name=manifest.name, version=manifest.version, digest=found.verified.package.digest, registry=found.identity,
+        owners=found.trusted, threshold=found.threshold, record=found.record,
+    )  # fmt: skip
+
+
+def _check_unchanged(before: LockedPackage | None, after: LockedPackage) -> None:
+    if before is None or (before.registry, before.version) != (after.registry, after.version):
+        return
+    if before.digest != after.digest:
+        raise TrustError(
+            f"the registry offers other bytes as {after} than the lock file says",
+            hint="a published version never changes; tell the registry's operator and the author",
+            details={"expected": before.digest, "actual": after.digest},
+        )
+
+
+def _refuse_outdated(path: Path, found: Sequence[str]) -> None:
+    if found:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise LockError(
+            f"the lock file is out of date: {found[0]}{more}",
+            where=str(path), hint="bring it up to date: visget lock", details={"problems": list(found)},
+        )  # fmt: skip
+
+
+def _changes(old: Lock, new: Lock) -> tuple[Change, ...]:
+    before, after = ({item.name: str(item.version) for item in lock.packages} for lock in (old, new))
+    return tuple(
+        Change(name=name, before=before.get(name), after=after.get(name))
+        for name in sorted(before.keys() | after.keys())
+        if before.get(name) != after.get(name)
+    )
+
+
+# ---- locations -------------------------------------------------------------------------------------------
+
+
+def _portable(location: str, path: Path) -> str:
+    """Return `location` as the lock file has it: a directory beside or below the file is relative to it."""
+    if "://" in location:
+        return location
+    base = path.resolve().parent
+    found = Path(location).resolve()
+    return f"./{found.relative_to(base).as_posix()}" if found.is_relative_to(base) else str(found)
+
+
+def _location(registry: LockedRegistry, path: Path, settings: Settings) -> str:
+    """Return where a locked registry is, for this machine."""
+    if "://" not in registry.location:
+        return str(path.resolve().parent / registry.location)
+    from visget.network import split_credentials
+
+    # The user's own entry for the same place may have credentials, which no lock file holds.
+    same = (text for text in settings.registries.values() if "://" in text and "@" in text)
+    return next(
+        (text for text in same if split_credentials(text)[0].rstrip("/") == registry.location.rstrip("/")),
+        registry.location,
+    )
