@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from visget.errors import FormatError
 from visget.format.strictjson import dumps, loads
+from visget.names import DEVICE_NAMES
 
 HEADERS_LIMIT = 8 << 20
 NAME_LIMIT = 255
@@ -28,6 +29,12 @@ def check_include_name(name: str) -> None:
             f"{name[:80]!r} cannot be the include name of a header",
             hint="use at most four components of letters, digits and _ . + - that begin with a letter, digit or _",
         )
+    for part in name.lower().split("/"):
+        if part.endswith(".") or part.partition(".")[0] in DEVICE_NAMES:
+            raise FormatError(
+                f"{name[:80]!r} cannot be the include name of a header: Windows cannot have a file {part!r}",
+                hint="give it another name",
+            )
 
 
 def parse_headers(data: bytes | memoryview) -> dict[str, str]:

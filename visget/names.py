@@ -21,10 +21,10 @@ PackageName = NewType("PackageName", str)
 
 NAME_LIMIT = 64
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
-# Device names of Windows: a file of that name cannot be written there, with any suffix.
-_RESERVED = frozenset(
+DEVICE_NAMES = frozenset(
     ["con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))]
 )
+"""Device names of Windows: a file of that name cannot be written there, with any suffix."""
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9._-]+)\s*((?:[=<>!~].*)?)\Z", re.DOTALL)
 
 
@@ -42,7 +42,7 @@ def parse_name(text: str) -> PackageName:
             f"{shown!r} is not a package name",
             hint="use lower-case ASCII letters, digits and single hyphens, beginning with a letter",
         )
-    if text in _RESERVED:
+    if text in DEVICE_NAMES:
         raise UsageError(f"package name {shown!r} is reserved: it is a device name on Windows")
     return PackageName(text)
 
