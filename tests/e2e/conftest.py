@@ -2,8 +2,14 @@
 
 import pytest
 from e2ekit import Shelf
+from tinykit import Market
 
 
 @pytest.fixture(scope="session")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
     return Shelf(tmp_path_factory.mktemp("shelf"))
+
+
+@pytest.fixture(scope="session")
+def market(tmp_path_factory: pytest.TempPathFactory) -> Market:
+    return Market(tmp_path_factory.mktemp("market"))

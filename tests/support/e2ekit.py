@@ -64,11 +64,11 @@ class User:
         assert "Traceback" not in done.stderr
         return done
 
-    def python(self, program: str, *words: str, code: int = 0, **environment: str) -> str:
-        """Run a Python program in a fresh interpreter and return what it wrote to stdout."""
+    def python(self, program: str, *words: str, code: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run a Python program in a fresh interpreter and check its exit code; warnings are errors in it."""
         done = self._run("-W", "error", "-c", program, *words, cwd=None, environment=environment)
         assert done.returncode == code, done.stderr
-        return done.stdout
+        return done
 
     def _run(
         self, *words: str, cwd: Path | None, environment: Mapping[str, str]
