@@ -96,8 +96,9 @@ def _is_address(text: str, position: int) -> bool:
 def _large_alloca(scope: Scope) -> Iterator[Hit]:
     for function, ordinal, match in scope.find(_ALLOCA):
         kind, rest = split_type(match[1])
-        count = re.match(r", i\d+ (\d+)", rest)
-        size = scope.types.size(kind) * (int(count[1]) if count else 1)
+        count = re.match(r", i(\d+) (-?\d+)", rest)
+        # LLVM prints the count as signed and means it as unsigned.
+        size = scope.types.size(kind) * (int(count[2]) % (1 << int(count[1])) if count else 1)
         if size > ALLOCA_LIMIT:
             yield Hit(message=f"a local variable of {size} bytes", function=function, ordinal=ordinal)
 
