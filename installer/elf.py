@@ -14,6 +14,7 @@ from visget.errors import FormatError
 
 ET_REL, ET_DYN = 1, 3
 SHT_SYMTAB, SHT_RELA, SHT_DYNAMIC, SHT_NOBITS, SHT_REL, SHT_DYNSYM, SHT_GROUP = 2, 4, 6, 8, 9, 11, 17
+SHT_INIT_ARRAY, SHT_FINI_ARRAY, SHT_PREINIT_ARRAY = 14, 15, 16
 SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR = 1, 2, 4
 PT_LOAD, PT_DYNAMIC, PT_INTERP = 1, 2, 3
 PT_GNU_STACK, PT_GNU_RELRO = 0x6474E551, 0x6474E552
@@ -25,7 +26,9 @@ SHN_UNDEF = 0
 DT_NULL, DT_NEEDED, DT_INIT, DT_FINI, DT_SONAME, DT_RPATH, DT_TEXTREL = 0, 1, 12, 13, 14, 15, 22
 DT_INIT_ARRAY, DT_FINI_ARRAY, DT_RUNPATH, DT_FLAGS, DT_PREINIT_ARRAY = 25, 26, 29, 30, 32
 DT_AUDIT, DT_DEPAUDIT, DT_AUXILIARY, DT_FILTER = 0x6FFFFEFC, 0x6FFFFEFB, 0x7FFFFFFD, 0x7FFFFFFF
-DF_TEXTREL = 4
+DT_FLAGS_1 = 0x6FFFFFFB
+DF_SYMBOLIC, DF_TEXTREL, DF_BIND_NOW, DF_STATIC_TLS = 2, 4, 8, 16
+DF_1_NOW = 1
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -49,6 +52,7 @@ class Section:
     offset: int
     size: int
     link: int
+    align: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +171,7 @@ def read_elf(data: bytes) -> ElfFile:
                 offset=row[4],
                 size=row[5],
                 link=row[6],
+                align=row[8],
             )
             for row in raw[1:]
         ),

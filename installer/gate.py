@@ -35,6 +35,21 @@ _NEEDED = re.compile(
     r"(libc\.so|libc\.so\.6|libm\.so\.6|libpthread\.so\.0|libgcc_s\.so\.1|libc\.musl-[a-z0-9_]+\.so\.1"
     r"|ld-linux-(x86-64\.so\.2|aarch64\.so\.1|riscv64-lp64d\.so\.1))\Z"
 )
+_ALIGNMENT_LIMIT = 1 << 16
+# Contents, tables, notes, and what is specific to LLVM and to processors (unwinding, attributes). The rest makes
+# linkers and loaders act.
+_SECTION_TYPES = frozenset([0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 18, 19, 0x6FFF4C03, 0x70000001, 0x70000003]) | frozenset(
+    [0x6FFFFFF6, 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF]  # hash table and versions, in libraries
+)
+# Where its tables lie, what it needs and is called, and DT_DEBUG, which the loader fills in.
+_KNOWN_TAGS = frozenset(
+    [
+        *(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 14, 16, 20, 21, 23, 24, 25, 26, 27, 28, 30, 35, 36, 37),
+        *(0x6FFFFEF5, 0x6FFFFEF6, 0x6FFFFEF7, 0x6FFFFFF0, 0x6FFFFFF9, elf.DT_FLAGS_1, 0x6FFFFFFE, 0x6FFFFFFF),
+        *(0x70000001, 0x70000003, 0x70000005),  # branch protection and vector calls on aarch64; RISC-V
+    ]
+)
+_KNOWN_FLAGS = elf.DF_SYMBOLIC | elf.DF_TEXTREL | elf.DF_BIND_NOW | elf.DF_STATIC_TLS
 _IRELATIVE = {"x86_64": 37, "aarch64": 1032, "riscv64": 58}
 _FORBIDDEN_TAGS = {
     elf.DT_RPATH: "a library search path (DT_RPATH)",
@@ -106,6 +121,15 @@ def gate_library(data: bytes, promise: Promise, *, soname: str) -> tuple[str, ..
     found += _sections(file, promise, _LIBRARY_SECTION)
     found += _segments(file.segments)
     found += [f"it has {_FORBIDDEN_TAGS[tag]}" for tag, _ in tags if tag in _FORBIDDEN_TAGS]
+    found += [
+        f"its dynamic section has the tag {tag:#x}, which packages may not have"
+        for tag, _ in tags
+        if tag not in _KNOWN_TAGS and tag not in _FORBIDDEN_TAGS
+    ]
+    for tag, value in tags:
+        unknown = value & ~{elf.DT_FLAGS: _KNOWN_FLAGS, elf.DT_FLAGS_1: elf.DF_1_NOW}.get(tag, value)
+        if unknown:
+            found.append(f"it asks the loader for something that packages may not have (flags {unknown:#x})")
     if any(tag == elf.DT_FLAGS and value & elf.DF_TEXTREL for tag, value in tags):
         found.append("it has relocations in code (DF_TEXTREL)")
     if not promise.constructors and any(tag in (elf.DT_INIT_ARRAY, elf.DT_FINI_ARRAY) for tag, _ in tags):
@@ -141,10 +165,17 @@ def _sections(file: elf.ElfFile, promise: Promise, allowed: re.Pattern[str]) -> 
     data = 0
     for section in file.sections:
         if _ARRAY_SECTION.match(section.name):
+            if section.type == elf.SHT_PREINIT_ARRAY:
+                found.append(f"section {section.name} runs code before the program is ready")
             if not promise.constructors:
                 found.append(f"section {section.name} runs code at loading, which its manifest does not announce")
         elif not allowed.match(section.name):
             found.append(f"section {section.name[:80]!r} is not one that packages may have")
+        elif section.type not in _SECTION_TYPES and section.type != elf.SHT_GROUP:
+            found.append(f"section {section.name[:80]} has the type {section.type:#x}, which packages may not have")
+        if section.align > _ALIGNMENT_LIMIT:
+            found.append(f"section {section.name[:80]} is aligned to {section.align} bytes; the limit is "
+                         f"{_ALIGNMENT_LIMIT}")  # fmt: skip
         if section.flags & elf.SHF_WRITE and section.flags & elf.SHF_EXECINSTR:
             found.append(f"section {section.name[:80]} is both writable and executable")
         if section.name == ".note.GNU-stack" and section.flags & elf.SHF_EXECINSTR:

@@ -335,3 +335,50 @@ def test_what_is_no_library(tmp_path: Path) -> None:
     assert "it is not a shared library (e_type 1)" in library_violations(object_of(FUNCTION))
     assert promise().exports == EXPORTS
     assert exported(FUNCTION) == {"f"}
+
+
+def with_section(data: bytes, field: int, value: int, *, size: int = 4) -> bytes:
+    """Return `data` with another value in the header of its section .text."""
+    changed = bytearray(data)
+    table = int.from_bytes(data[40:48], "little")
+    names = table + 64 * int.from_bytes(data[62:64], "little")
+    strings = data[int.from_bytes(data[names + 24 : names + 32], "little") :]
+    for number in range(int.from_bytes(data[60:62], "little")):
+        header = table + 64 * number
+        name = int.from_bytes(data[header : header + 4], "little")
+        if strings[name : strings.index(b"\0", name)] == b".text":
+            changed[header + field : header + field + size] = value.to_bytes(size, "little")
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("kind", [12, 14, 15, 16, 0x6FFF4C01, 0x6FFF4C04, 0x6FFFFFF5, 0x7FFFFFFF])
+def test_sections_of_types_that_make_linkers_act(kind: int) -> None:
+    """A harmless name proves nothing: the type counts too."""
+    found = violations(with_section(object_of(FUNCTION), 4, kind), ONLY_F)
+    assert found == [f"section .text has the type {kind:#x}, which packages may not have"]
+
+
+def test_alignments_that_would_blow_up_the_library() -> None:
+    content = object_of(FUNCTION)
+    assert violations(with_section(content, 48, 1 << 32, size=8), ONLY_F) == [
+        "section .text is aligned to 4294967296 bytes; the limit is 65536"
+    ]
+    assert gate_object(with_section(content, 48, 1 << 16, size=8), ONLY_F) == frozenset()
+
+
+@pytest.mark.parametrize("tag", [0x6FFFFEFA, 0x7FFFFFFE, 29 + 4, 0x6FFFFDF8, 0x12345678, -(1 << 63)])
+def test_tags_that_no_package_may_have(tmp_path: Path, tag: int) -> None:
+    data = library(tmp_path).replace(struct.pack("<QQ", 11, 24), struct.pack("<qQ", tag, 24))
+    assert f"its dynamic section has the tag {tag:#x}, which packages may not have" in library_violations(data)
+
+
+@pytest.mark.parametrize(
+    ("tag", "flags"), [(30, 1), (30, 8 | 1), (0x6FFFFFFB, 0x2), (0x6FFFFFFB, 0x20), (0x6FFFFFFB, 0x400 | 1)]
+)
+def test_requests_to_the_loader(tmp_path: Path, tag: int, flags: int) -> None:
+    """Being global, being initialised first, standing in for others (DF_1_INTERPOSE), finding things by $ORIGIN."""
+    data = library(tmp_path).replace(struct.pack("<QQ", 11, 24), struct.pack("<QQ", tag, flags))
+    unknown = flags & ~(8 if tag == 30 else 1)
+    assert f"it asks the loader for something that packages may not have (flags {unknown:#x})" in library_violations(
+        data
+    )
