@@ -106,6 +106,8 @@ def _parameter(kind: CType, api: Api, used: _Used) -> str | None:
         if isinstance(kind, Float):
             used.floats += 1
         elif isinstance(kind, Opaque):
+            if used.floats + 2 > _FLOAT_REGISTERS:
+                return f"is of type {kind.name} and would be split between registers and the stack"
             used.floats += 2
         else:
             used.integers += 1

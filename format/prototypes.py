@@ -297,3 +297,9 @@ def _declare(type_: CType, inner: str, *, const: bool) -> str:
     else:
         base = type_.name
     return f"{'const ' if const else ''}{base}{' ' if inner else ''}{inner}"
+
+
+def plain_char_results(api: Api | None) -> tuple[str, ...]:
+    """Return the functions that return a plain ``char``, which C compilers take for signed or unsigned."""
+    functions = api.functions if api is not None else ()
+    return tuple(one.name for one in functions if isinstance(one.result, Integer) and one.result.name == "char")

@@ -55,11 +55,13 @@ class Scope:
         exports: frozenset[str],
         imports: frozenset[str] | None = None,
         api: Api | None = None,
+        fp_contract: str | None = None,
     ) -> None:
         self.module = module
         self.exports = exports
         self.imports = imports
         self.api = api
+        self.fp_contract = fp_contract
         self.types = Types(module.types)
 
     def find(self, pattern: re.Pattern[str]) -> Iterator[tuple[Function, int, re.Match[str]]]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from visget.format.abi_classes import callbacks, reachable, refusals, takes_va_list
 from visget.format.imports import IMPORTS
 from visget.format.irtext import Function, Parameter
-from visget.format.prototypes import Api, CType, Opaque
+from visget.format.prototypes import Api, CType, Integer, Opaque
 from visget.format.prototypes import Function as CFunction
 from visget.format.rule import INDIRECT_CALL, Hit, Rule, Scope
 
@@ -116,6 +116,11 @@ def _callback_types(scope: Scope) -> Iterator[Hit]:
         for callback in callbacks(_types(prototype), scope.api):
             for why in refusals(callback.result, callback.parameters, scope.api):
                 yield Hit(message=f"a callback that it takes: {why}", function=function)
+            kinds = (callback.result, *callback.parameters)
+            if any(isinstance(kind, Integer) and kind.name == "char" for kind in kinds):
+                message = "a callback that it takes has a char by value, which is unsigned on some processors"
+                remedy = "Let the callback take int, signed char or unsigned char; pointers to char are fine."
+                yield Hit(message=message, function=function, remedy=remedy)
             if callback.variadic:
                 yield Hit(message="a callback that it takes has variable arguments", function=function)
             if any(map(takes_va_list, callback.parameters)):

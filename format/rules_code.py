@@ -15,6 +15,9 @@ _GENERIC = re.compile(r"(?:[=+&*%]*[rmioXgnps0-9]+|~\{memory\}|~\{cc\}|~\{dirfla
 _EXCEPTIONS = word(r"invoke|landingpad|resume|catchswitch|catchpad|cleanuppad|callbr")
 _BUNDLE = re.compile(r"\[ (\"\d+\")\(")
 _CONVENTION = re.compile(r"\b(?:cc \d+|\w+cc|preserve_\w+|cxx_fast_tlscc|intel_ocl_bicc|swift\w+)\b")
+_FLAGS = r"= (?:tail |musttail |notail )?(?:call|f[a-z]+|phi|select) (?:[a-z]+ )*?"
+_FUSED = re.compile(rf"{_FLAGS}contract\b|@llvm\.fmuladd\.")
+_REORDERED = re.compile(rf"{_FLAGS}(reassoc|arcp|afn|fast)\b")
 _INTERNAL_CONVENTIONS = frozenset(("fastcc", "coldcc", "tailcc"))
 
 
@@ -97,6 +100,20 @@ def _bundles(scope: Scope) -> Iterator[Hit]:
             yield Hit(message=message, function=function, ordinal=ordinal)
 
 
+def _freedom(scope: Scope) -> Iterator[Hit]:
+    if scope.fp_contract is None:
+        return
+    said = f"the manifest's floating-point contract is {scope.fp_contract!r}, but "
+    if scope.fp_contract == "off":
+        for function, ordinal, _ in scope.find(_FUSED):
+            message = f"{said}a multiplication and an addition may become one"
+            yield Hit(message=message, function=function, ordinal=ordinal)
+    if scope.fp_contract != "fast":
+        for function, ordinal, match in scope.find(_REORDERED):
+            message = f"{said}an operation is marked {match[1]}"
+            yield Hit(message=message, function=function, ordinal=ordinal)
+
+
 RULES = (
     Rule(
         id="VIS-301",
@@ -169,5 +186,15 @@ RULES = (
         check=_bundles,
         reason="Operand bundles belong to languages and instrumentation that VIS does not have.",
         remedy="Build without -fsanitize and -fobjc-arc; only assumptions (__builtin_assume) carry bundles in C.",
+    ),
+    Rule(
+        id="VIS-321",
+        title="no more floating-point freedom than the manifest says",
+        severity="error",
+        check=_freedom,
+        reason="Such operations are rounded otherwise from one machine to another; the manifest promises that they "
+        "are not.",
+        remedy="Remove the pragma (STDC FP_CONTRACT, clang fp) that asks for it, or set build.floating-point "
+        "accordingly.",
     ),
 )

@@ -41,6 +41,7 @@ def check_module(
     imports: Iterable[str] | None = None,
     lines: LineTable | None = None,
     api: Api | None = None,
+    fp_contract: str | None = None,
     profile: str = PROFILE,
 ) -> list[Finding]:
     """Return everything that the rules find in a module, sorted.
@@ -51,6 +52,7 @@ def check_module(
         imports: the imports that the manifest names; not compared when None.
         lines: the line table, for source lines in the findings.
         api: the C types of the exports; without them, doubtful ABI cases are warnings or errors by the IR alone.
+        fp_contract: the floating-point contract of the manifest; not compared when None.
         profile: the profile to check against.
 
     Raises:
@@ -67,6 +69,7 @@ def check_module(
         exports=frozenset(exports),
         imports=None if imports is None else frozenset(imports),
         api=api,
+        fp_contract=fp_contract,
     )
     return in_order(_finding(rule, hit, lines) for rule in RULES for hit in rule.check(scope))
 

@@ -60,13 +60,16 @@ def compiler_identity() -> str:
     return f"llvmlite {llvmlite.__version__} / LLVM {version}"
 
 
-def generate(text: str, machine: Machine, *, exports: Iterable[str], announce: Announce) -> Generated:
+def generate(
+    text: str, machine: Machine, *, exports: Iterable[str], announce: Announce, chars: Iterable[str] = ()
+) -> Generated:
     """Compile the neutral module `text`.
 
     Args:
         text: the module, which has passed the rules of VIS-1.
         machine: the target.
         exports: the symbols that stay visible; every other definition becomes internal.
+        chars: the exports whose C result is a plain char.
         announce: told about each stage before it begins.
 
     Raises:
@@ -76,7 +79,7 @@ def generate(text: str, machine: Machine, *, exports: Iterable[str], announce: A
     """
     clock = _Clock(announce)
     clock.begin("legalise")
-    legalised = legalise(text, machine.arch)
+    legalised = legalise(text, machine.arch, chars=frozenset(chars))
     module = parse_text(with_support(legalised.text, machine.arch, legalised.builtins))
     target = _target_machine(machine)
     module.triple = machine.triple

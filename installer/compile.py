@@ -22,7 +22,7 @@ from visget.installer.sandbox import Level
 from visget.installer.target import Target
 from visget.progress import SILENT, Progress
 
-PIPELINE = "1"
+PIPELINE = "2"
 """Changes whenever the same package, target and LLVM may give other code; enters every cache key."""
 
 _WORKER = "visget.installer.worker"
@@ -133,6 +133,7 @@ def _ask(package: Package, head: dict[str, object], limits: Limits, progress: Pr
         "exports": list(manifest.exports),
         "imports": list(manifest.imports),
         "profile": manifest.profile,
+        "fp_contract": manifest.fp_contract,
     }
 
     def on_stage(frame: Frame) -> None:

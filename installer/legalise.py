@@ -6,7 +6,7 @@ of constructors lives. This module rewrites them; what it cannot rewrite it repo
 visget/installer/support.py must define.
 
 Invariant: pure text to text; nothing inside a quoted string is ever changed. The conventions are written down in
-docs/spec/vis-1.md, section "Legalisation".
+docs/spec/pipeline.md, section "Legalisation".
 """
 
 from __future__ import annotations
@@ -46,6 +46,15 @@ _USED = re.compile(
     re.MULTILINE,
 )
 
+_DEFINE_LINE = re.compile(r"^define [^\n]*\bi8\b[^\n]*", re.MULTILINE)
+_FUNCTION_ALIAS = re.compile(r"^@([-\w$.]+) = [^\n\"]*\balias [^\n\"]*, ptr @([-\w$.]+)$", re.MULTILINE)
+_BYTE_PARAMETER = re.compile(r"\bi8((?: [a-z]+)*?) signext" + _END)
+_BYTE_RESULT = re.compile(r' signext ((?:noundef )?)i8 @([-\w$.]+|"[^"\n]*")\(')
+# A musttail call hands the result on as it is.
+_BYTE_CALL = re.compile(
+    r"^(  (?:%[^\s]+ = )?(?:tail |notail )?call(?: [a-z]+)*?) signext((?: noundef)?) (i8 [@%(])", re.MULTILINE
+)
+
 _DEFAULT_PRIORITY = 65535
 _VA_INTRINSICS = {
     "start": "declare void @llvm.va_start.p0(ptr)\n",
@@ -62,11 +71,16 @@ class Legalised:
     builtins: frozenset[str]
 
 
-def legalise(text: str, arch: str) -> Legalised:
+def legalise(text: str, arch: str, *, chars: frozenset[str] = frozenset()) -> Legalised:
     """Rewrite the neutral module `text` for `arch`.
 
     Constructors are not touched here, because the optimiser can still run many of them at compile time as long as
     it knows them: see :func:`place_constructors`.
+
+    Args:
+        text: the module as LLVM prints it.
+        arch: the architecture.
+        chars: the exported functions whose C result is a plain char.
 
     Raises:
         UnsupportedError: there are no rules for `arch`.
@@ -82,7 +96,7 @@ def legalise(text: str, arch: str) -> Legalised:
         # AAPCS64 callers leave the high bits of small integers undefined, so the callee must not trust them.
         text = _outside_strings(text, (" signext", " zeroext"), lambda piece: _EXTENSION.sub("", piece))
     if arch == "riscv64":
-        text = _shim_va_family(text)
+        text = _distrust_bytes(_shim_va_family(text), chars)
     return Legalised(text=text, builtins=frozenset(_symbols(text, _BUILTIN)))
 
 
@@ -168,6 +182,25 @@ def _shim_va_family(text: str) -> str:
         return found[0] if found[1] in own else f"@__vis_{found[1]}"
 
     return _outside_strings(text, tuple("@" + name for name in VA_FAMILY), lambda piece: _VA_NAME.sub(rename, piece))
+
+
+def _distrust_bytes(text: str, chars: frozenset[str]) -> str:
+    """Stop trusting how other people's code extended a byte, and return a plain char as C compilers there expect it.
+
+    For VIS plain char is signed; for C compilers on RISC-V it is unsigned. Both sides believe in an extension that
+    the other side does not make: a table indexed with such a char would be read out of bounds.
+    """
+    chars = chars | {found[2] for found in _FUNCTION_ALIAS.finditer(text) if found[1] in chars}
+
+    def define(found: re.Match[str]) -> str:
+        line = _BYTE_PARAMETER.sub(r"i8\1", found[0])
+        name = _BYTE_RESULT.search(line)
+        if name is not None and name[2].strip('"') in chars:
+            line = f"{line[: name.start()]} zeroext {name[1]}i8 @{line[name.start(2) :]}"
+        return line
+
+    text = _DEFINE_LINE.sub(define, text)
+    return _BYTE_CALL.sub(r"\1\2 \3", text)
 
 
 def _symbols(text: str, pattern: re.Pattern[str]) -> set[str]:

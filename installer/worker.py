@@ -18,7 +18,7 @@ from visget.format import apicheck, apijson  # noqa: F401
 from visget.format.findings import Finding, errors
 from visget.format.lines import LineTable
 from visget.format.module import check_envelope, parse_bitcode, text_of
-from visget.format.prototypes import Api
+from visget.format.prototypes import Api, plain_char_results
 from visget.format.verifier import check_module
 from visget.installer.codegen import Machine, compiler_identity, generate
 from visget.installer.frames import Frame
@@ -43,7 +43,8 @@ def work(request: Frame, announce: Announce) -> Reply:
     if head["op"] not in ("check", "compile"):
         raise UsageError(f"the compile worker cannot {head['op']!r}")
     started = time.perf_counter()
-    text, findings = _check(bitcode, lines, api, head, announce)
+    interface = Api.parse(api) if api else None
+    text, findings = _check(bitcode, lines, interface, head, announce)
     seconds = {"check": time.perf_counter() - started}
     answer: dict[str, object] = {
         "findings": [finding.as_dict() for finding in findings],
@@ -52,12 +53,14 @@ def work(request: Frame, announce: Announce) -> Reply:
     if head["op"] == "check" or errors(findings):
         return {**answer, "seconds": seconds}, ()
     machine = Machine(triple=head["triple"], cpu=head["cpu"], features=head["features"], level=head["level"])
-    made = generate(text, machine, exports=head["exports"], announce=announce)
+    made = generate(
+        text, machine, exports=head["exports"], announce=announce, chars=plain_char_results(interface)
+    )
     return {**answer, "seconds": {**seconds, **made.seconds}}, (made.object,)
 
 
 def _check(
-    bitcode: bytes, lines: bytes, api: bytes, head: dict[str, Any], announce: Announce
+    bitcode: bytes, lines: bytes, api: Api | None, head: dict[str, Any], announce: Announce
 ) -> tuple[str, Sequence[Finding]]:
     announce("parse")
     check_envelope(bitcode)
@@ -68,7 +71,8 @@ def _check(
         exports=head["exports"],
         imports=head["imports"],
         lines=LineTable.parse(lines) if lines else None,
-        api=Api.parse(api) if api else None,
+        api=api,
+        fp_contract=head["fp_contract"],
         profile=head["profile"],
     )
     return text, found

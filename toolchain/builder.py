@@ -112,7 +112,8 @@ def build_package(
             *foreign,
             *_private_includes(headers, public, used),
             *check_module(
-                built.text, exports=exported.symbols, imports=facts.imports, lines=built.lines, api=exported.api
+                built.text, exports=exported.symbols, imports=facts.imports, lines=built.lines, api=exported.api,
+                fp_contract=_FP_CONTRACT[project.build.floating_point],
             ),
         ]
     )

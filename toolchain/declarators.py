@@ -143,6 +143,9 @@ class _Parser:
         while word := self._peek():
             if word in _QUALIFIERS:
                 const |= word == "const"
+            elif word == "_Atomic" and not words and found is None:
+                found = self._atomic()
+                continue
             elif word in _BASE_WORDS and found is None:
                 words.append(word)
             elif words or found is not None:
@@ -162,6 +165,16 @@ class _Parser:
         if found is None:
             raise _UnknownError
         return Parsed(found.type, const or found.const, found.names)
+
+    def _atomic(self) -> Parsed:
+        """Return the type inside ``_Atomic(...)``; a struct may have another size there."""
+        self._take("_Atomic")
+        self._take("(")
+        inner = self.type_name()
+        self._take(")")
+        if isinstance(inner.type, RecordRef | Opaque):
+            raise _UnknownError
+        return inner
 
     def _tagged(self, kind: str, name: str) -> Parsed:
         if f"{kind} {name}" == _VA_TAG:

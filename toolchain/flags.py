@@ -42,7 +42,7 @@ def _refusal(pattern: str, reason: str, remedy: str) -> _Refusal:
     return _Refusal(pattern=re.compile(pattern), reason=reason, remedy=remedy)
 
 
-# The first that matches speaks. The reasons of -O and of the loop flags are measured: docs/spec/vis-1.md, "Build".
+# The first that matches speaks. The reason of -O is measured: docs/spec/front-end.md, section "Command line".
 _REFUSED = (
     _refusal(
         r"-O[01]?",

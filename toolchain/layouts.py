@@ -111,7 +111,7 @@ class _Comparison:
 
     def probes(self) -> str:
         """Return C that makes clang tell the sizes of the typedefs that functions use."""
-        return "".join(f"struct __visget_{name} {{ {name} value; }};\n" for name in sorted(self._scalars))
+        return "".join(f"struct __visget_{name} {{ char value[sizeof({name})]; }};\n" for name in sorted(self._scalars))
 
     def add(self, machine: Machine, layouts: Mapping[str, Layout]) -> None:
         """Compare with one machine."""

@@ -189,6 +189,9 @@ def test_callbacks_are_judged_wherever_they_are_reached() -> None:
     assert rules(pointer, function(Pointer(FunctionType(INT, (POINTER, POINTER))))) == []
     assert rules(pointer, function(Pointer(RecordRef("node")))) == []
     assert rules(pointer, function(Pointer(RecordRef("logger")))) == ["VIS-405"]
+    assert rules(pointer, function(Pointer(FunctionType(CHAR, (INT,))))) == ["VIS-405"]
+    assert rules(pointer, function(Pointer(FunctionType(INT, (CHAR,))))) == ["VIS-405"]
+    assert rules(pointer, function(Pointer(FunctionType(INT, (BASE_TYPES["signed char"], POINTER))))) == []
     assert set(rules(pointer, function(Pointer(FunctionType(INT, (Opaque("va_list"),)))))) == {"VIS-405"}
 
 

@@ -26,7 +26,8 @@ ELSEWHERE = {
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule} {case.says[:40]}")
 def test_the_rule_fires_there_and_no_other_rule_does(case: Case) -> None:
     text = module_text(case.body, head=case.head, flags=case.flags)
-    findings = check_module(text, exports=case.exports, imports=case.imports, lines=ordinal_lines(text))
+    findings = check_module(text, exports=case.exports, imports=case.imports, lines=ordinal_lines(text),
+                            fp_contract=case.fp_contract)  # fmt: skip
 
     assert {finding.rule for finding in findings} == {case.rule, *case.also}
     found = [finding for finding in findings if finding.rule == case.rule and case.says in finding.message]
@@ -40,6 +41,23 @@ def test_the_rule_fires_there_and_no_other_rule_does(case: Case) -> None:
     if case.function not in declared:
         assert found[0].file == "f.c"
         assert found[0].line == (99 if case.ordinal is None else 100 + case.ordinal)
+
+
+@pytest.mark.parametrize(
+    ("contract", "line"),
+    [
+        ("off", "%contract = fadd double 1.0, 2.0"),
+        ("off", "%fast = call fastcc double @g(double 1.0)"),
+        ("off", "%a = fadd nsz double 1.0, 2.0"),
+        ("on", "%a = fmul contract double 1.0, 2.0"),
+        ("fast", "%a = fmul fast double 1.0, 2.0"),
+        (None, "%a = fmul fast double 1.0, 2.0"),
+    ],
+)
+def test_floating_point_freedom_that_the_manifest_grants(contract: str | None, line: str) -> None:
+    other = "define internal fastcc double @g(double %x) {\n  ret double %x\n}\n"
+    text = module_text(f"define void @f() {{\n  {line}\n  ret void\n}}\n{other}")
+    assert check_module(text, exports=["f"], fp_contract=contract) == []
 
 
 def test_every_rule_has_a_case() -> None:

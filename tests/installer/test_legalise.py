@@ -30,7 +30,51 @@ def test_extension_attributes_go_on_aarch64_only() -> None:
     assert text.count("zeroext") == 1
     assert "define i8 @f(i8 noundef %x, i16 %y, i32 noundef %z)" in text
     assert legalise(SMALL, "x86_64").text == SMALL
-    assert legalise(SMALL, "riscv64").text == SMALL
+
+
+BYTES = """
+@alias = alias i8 (i8), ptr @aliased
+define noundef signext i8 @char(i8 noundef signext %x, i8 noundef zeroext %y, ptr %p) {
+  %r = call noundef signext i8 @char(i8 noundef signext %x, i8 zeroext %y, ptr %p)
+  %s = tail call signext i8 %p(i8 signext %r)
+  %t = call signext i8 (ptr, ...) @v(ptr @"signext i8 @char(", i8 signext 3)
+  %u = call zeroext i8 @small(i8 signext %t)
+  %w = musttail call noundef signext i8 @char(i8 noundef signext %x, i8 zeroext %y, ptr %p)
+  ret i8 %w
+}
+define signext i8 @small(i8 signext %x) {
+  ret i8 %x
+}
+define internal signext i8 @aliased(i8 signext %x) {
+  ret i8 %x
+}
+declare signext i8 @v(ptr, ...)
+"""
+TRUSTLESS = """
+@alias = alias i8 (i8), ptr @aliased
+define noundef zeroext i8 @char(i8 noundef %x, i8 noundef zeroext %y, ptr %p) {
+  %r = call noundef i8 @char(i8 noundef signext %x, i8 zeroext %y, ptr %p)
+  %s = tail call i8 %p(i8 signext %r)
+  %t = call i8 (ptr, ...) @v(ptr @"signext i8 @char(", i8 signext 3)
+  %u = call zeroext i8 @small(i8 signext %t)
+  %w = musttail call noundef signext i8 @char(i8 noundef signext %x, i8 zeroext %y, ptr %p)
+  ret i8 %w
+}
+define signext i8 @small(i8 %x) {
+  ret i8 %x
+}
+define internal zeroext i8 @aliased(i8 %x) {
+  ret i8 %x
+}
+declare signext i8 @v(ptr, ...)
+"""
+
+
+def test_on_riscv_no_byte_is_trusted_and_char_goes_out_as_c_compilers_there_expect() -> None:
+    assert legalise(BYTES, "riscv64", chars=frozenset(["char", "alias"])).text == TRUSTLESS
+    assert legalise(BYTES, "x86_64", chars=frozenset(["char", "alias"])).text == BYTES
+    small = SMALL.replace("i8 noundef signext %x", "i8 noundef %x")
+    assert legalise(SMALL, "riscv64").text == small != SMALL
 
 
 VA = """

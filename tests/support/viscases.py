@@ -53,6 +53,7 @@ class Case:
     """Other rules that the module cannot help breaking."""
     exports: tuple[str, ...] = ("f",)
     imports: tuple[str, ...] | None = None
+    fp_contract: str | None = None
     head: str = HEAD
     flags: str = FLAGS
 
@@ -264,6 +265,14 @@ CASES = (
          ordinal=0, says="an instruction asks for sections by !pcsections"),
     Case(rule="VIS-320", body=_f('call void @g() [ "deopt"() ]', after="define internal void @g() {\n  ret void\n}"),
          function="f", ordinal=0, says='the operand bundle "deopt"'),
+    Case(rule="VIS-321", body=_f("%a = fadd double 1.0, 2.0",
+         "%b = call double @llvm.fmuladd.f64(double %a, double %a, double %a)",
+         after="declare double @llvm.fmuladd.f64(double, double, double)"), fp_contract="off", function="f", ordinal=1,
+         says="'off', but a multiplication and an addition may become one"),
+    Case(rule="VIS-321", body=_f("%a = fmul nsz contract float 1.0, 2.0"), fp_contract="off", function="f", ordinal=0,
+         says="'off', but a multiplication and an addition may become one"),
+    Case(rule="VIS-321", body=_f("%a = fadd reassoc nsz contract <2 x float> zeroinitializer, zeroinitializer"),
+         fp_contract="on", function="f", ordinal=0, says="'on', but an operation is marked reassoc"),
     Case(rule="VIS-401", body="define void @f(ptr %p, ...) {\n  ret void\n}\n", function="f",
          says="takes a variable number of arguments"),
     *(
