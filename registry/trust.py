@@ -12,7 +12,7 @@ Invariant: nothing here reads or writes; visget/registry/pins.py keeps the pins.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -48,8 +48,8 @@ class Accepted:
     """The keys to verify with; never empty."""
     threshold: int
     """How many of them must have signed."""
-    new_pin: Pin | None
-    """What to remember once a package was verified with them; None when nothing changes."""
+    pin: Pin
+    """What to remember once a package was verified with them."""
     first_use: bool
     """Whether the keys are believed only because the registry names them."""
     state: OwnerState
@@ -93,9 +93,8 @@ def decide(
     how: How = pin.how if pin is not None else "named" if named else "first use"
     if accepted and state.recovered:
         how = "accepted"
-    new = Pin(keys=state.keys, record=state.pin, how=how)
     return Accepted(
-        keys=state.keys, threshold=state.threshold, new_pin=new if new != pin else None,
+        keys=state.keys, threshold=state.threshold, pin=Pin(keys=state.keys, record=state.pin, how=how),
         first_use=pin is None and not named, state=state,
     )  # fmt: skip
 
@@ -141,60 +140,3 @@ def _unpinned(name: PackageName) -> TrustError:
         hint=f"get the author's key id from the author, then: visget trust pin {name} KEY-ID",
         details={"rule": "unpinned"},
     )
-
-
-# ---- registries without owner records ------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AcceptedKeys:
-    """Who may have signed a package of one name, in a registry that has no owner records."""
-
-    keys: tuple[PublicKey, ...]
-    """The keys to verify with; never empty."""
-    new_pin: tuple[PublicKey, ...] | None
-    """What to remember once a package was verified with them; None when nothing changes."""
-    first_use: bool
-    """Whether the keys are believed only because the registry names them."""
-
-
-def accepted_keys(
-    name: str, owners: Iterable[PublicKey], pinned: Iterable[PublicKey] = (), required: str | None = None
-) -> AcceptedKeys:
-    """Decide whose signature is accepted under `name`.
-
-    Args:
-        name: the package.
-        owners: the keys that the registry lists as its owners.
-        pinned: the keys remembered for this name and registry.
-        required: the id of the key that the user demands.
-
-    Raises:
-        TrustError: nobody is accepted; the message says why and what to do.
-    """
-    listed, known = tuple(owners), tuple(pinned)
-    if required is not None:
-        key = parse_key_id(required)
-        return AcceptedKeys(keys=(key,), new_pin=None if known == (key,) else (key,), first_use=False)
-    if not listed:
-        raise TrustError(
-            f"the registry names no owner for {name}, so nothing published under that name can be verified",
-            hint="tell the registry's operator; with a key that you have from its author: --trust KEY-ID",
-        )
-    if not known:
-        return AcceptedKeys(keys=listed, new_pin=listed, first_use=True)
-    keys = tuple(key for key in known if key in listed)
-    if not keys:
-        raise TrustError(
-            f"the owner of {name} has changed: the registry now names {_ids(listed)}, but packages of that name were "
-            f"signed by {_ids(known)} here before",
-            where=name,
-            hint="ask the author, not over this registry, whether the key was replaced; only if so, accept it with "
-            f"--trust {listed[0].id}",
-            details={"pinned": [key.id for key in known], "owners": [key.id for key in listed]},
-        )
-    return AcceptedKeys(keys=keys, new_pin=None, first_use=False)
-
-
-def _ids(keys: tuple[PublicKey, ...]) -> str:
-    return ", ".join(key.id for key in keys)

@@ -43,7 +43,8 @@ class Expected:
         """What to believe on a machine that remembers nothing about the package."""
         from visget.registry.trust import Pin
 
-        return Pin(keys=self.owners, record=self.record, how="named")
+        # A record of another registry proves nothing here, but a key does.
+        return Pin(keys=self.owners, record=self.record if self.registry is not None else None, how="named")
 
     def check_registry(self, identity: str, location: str) -> None:
         """Refuse another registry than the expected one.

@@ -31,22 +31,22 @@ def test_row_40_on_first_use_the_registry_is_believed_and_remembered():
     chain = Chain(A)
     found = decided(chain)
     assert (found.keys, found.threshold, found.first_use) == ((A.public,), 1, True)
-    assert found.new_pin == pin_of(chain)
+    assert found.pin == pin_of(chain)
 
 
 def test_row_40_the_policy_pinned_believes_nobody():
     error = refused("unpinned", lambda: decided(Chain(A), policy="pinned"))
     assert f"visget trust pin {NAME} KEY-ID" in error.hint
     assert decided(Chain(A), policy="pinned", pin=named(A)).first_use is False
-    assert decided(Chain(A), policy="pinned", pin=pin_of(Chain(A))).new_pin is None
+    assert decided(Chain(A), policy="pinned", pin=pin_of(Chain(A))).pin == pin_of(Chain(A))
     assert decided(Chain(A), policy="pinned", required=A.public.id).first_use is False
 
 
 def test_a_pin_moves_on_with_the_chain():
     chain = Chain(A).change(A, B, add=publics(B), remove=publics(A))
     found = decided(chain, pin=pin_of(chain.copy(1)))
-    assert (found.keys, found.new_pin, found.first_use) == ((B.public,), pin_of(chain), False)
-    assert decided(chain, pin=pin_of(chain)).new_pin is None
+    assert (found.keys, found.pin, found.first_use) == ((B.public,), pin_of(chain), False)
+    assert decided(chain, pin=pin_of(chain)).pin == pin_of(chain)
 
 
 def test_row_40_another_owner_stops_with_a_pin_and_with_a_key_from_a_lockfile():
@@ -62,7 +62,7 @@ def test_row_40_another_owner_stops_with_a_pin_and_with_a_key_from_a_lockfile():
 def test_row_24_the_key_of_a_lockfile_outlives_a_rotation_but_not_a_stranger():
     chain = Chain(A).change(A, B, add=publics(B), remove=publics(A))
     assert decided(chain, required=A.public.id).keys == (B.public,)
-    assert decided(chain, required=A.public.id).new_pin == pin_of(chain, "named")
+    assert decided(chain, required=A.public.id).pin == pin_of(chain, "named")
     assert decided(chain, required=B.public.id, pin=pin_of(chain.copy(1))).keys == (B.public,)
     refused("anchor", lambda: decided(chain, required=C.public.id))
     refused("anchor", lambda: decided(chain, required=C.public.id, pin=pin_of(chain)))
@@ -80,7 +80,7 @@ def test_row_10_a_recovery_waits_for_the_user():
     for pin in (pin_of(chain.copy(1)), named(A)):
         refused("recovery", lambda pin=pin: decided(chain, pin=pin, operators=OPERATORS))
         found = decided(chain, pin=pin, operators=OPERATORS, accepted=publics(C))
-        assert (found.keys, found.new_pin) == ((C.public,), pin_of(chain, "accepted"))
+        assert (found.keys, found.pin) == ((C.public,), pin_of(chain, "accepted"))
     refused("recovery", lambda: decided(chain, required=A.public.id, operators=OPERATORS))
     refused("unsigned by operators", lambda: decided(chain, pin=pin_of(chain.copy(1)), accepted=publics(C)))
 

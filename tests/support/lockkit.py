@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from badkit import Place
-from packagekit import key, package
+from packagekit import claim, key, package
 
 from visget.format.keys import SecretKey
 from visget.format.package import Package
@@ -23,7 +23,7 @@ def sell(registry: Path, name: str = "xxhash", version: str = "1.0", *, signer: 
          filling: bytes = b"") -> Package:  # fmt: skip
     """Publish a package that nobody could compile."""
     made = package(name, version, filling=filling)
-    put(registry, made, sign_package(made, signer or key()))
+    put(registry, made, sign_package(made, signer or key()), claim=claim(made, signer or key()))
     return made
 
 

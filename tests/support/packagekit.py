@@ -8,6 +8,7 @@ from visget.digest import digest_bytes
 from visget.format.container import write_container
 from visget.format.keys import SecretKey
 from visget.format.manifest import Manifest, Provenance
+from visget.format.owner import first_record
 from visget.format.package import Package, open_package
 from visget.format.prototypes import Api
 
@@ -15,6 +16,11 @@ from visget.format.prototypes import Api
 def key(name: str = "author") -> SecretKey:
     """Return the same key for the same name every time."""
     return SecretKey(hashlib.sha256(name.encode()).digest())
+
+
+def claim(item: Package, *keys: SecretKey) -> bytes:
+    """Return the owner record with which the first of `keys` claims the name of `item`."""
+    return first_record(item.manifest.name, keys[0]).encode()
 
 
 def package(
