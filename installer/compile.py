@@ -64,7 +64,8 @@ def check_package(package: Package, limits: Limits = DEFAULT_LIMITS) -> list[Fin
 
     Raises:
         FormatError: the bitcode is malformed.
-        CompileError: LLVM crashed on it, or it took too long.
+        CompileError: LLVM crashed on it.
+        ResourceError: it took too much time or memory.
     """
     return _findings(_ask(package, {"op": "check"}, limits, SILENT))
 
@@ -78,7 +79,8 @@ def compile_package(
         FormatError: the bitcode is malformed.
         RefusedError: it breaks a VIS rule; ``details["findings"]`` holds all of them.
         UnsupportedError: the package needs a newer visget, or the target has no back end.
-        CompileError: LLVM crashed, or needed too much time or memory.
+        CompileError: LLVM crashed.
+        ResourceError: it needed too much time or memory.
     """
     package = verified.package
     request = {"op": "compile", "triple": target.triple, "cpu": target.cpu, "features": target.flattened}
@@ -116,12 +118,12 @@ def compiler_identity() -> str:
     return identity()
 
 
-class _TooSlowError(CompileError):
+class _TooSlowError(ResourceError):
     """A worker ran out of time."""
 
-    def final(self) -> CompileError:
+    def final(self) -> ResourceError:
         """Return the error for the user, once no further try is left."""
-        return CompileError(self.message, hint=self.hint, where=self.where, details=self.details)
+        return ResourceError(self.message, hint=self.hint, where=self.where, details=self.details)
 
 
 def _ask(package: Package, head: dict[str, object], limits: Limits, progress: Progress) -> Reply:
@@ -161,7 +163,7 @@ def _explain(package: Package, died: ChildError, limits: Limits) -> VisgetError:
         return _TooSlowError(text, hint=hint, where=where, details=details)
     if died.cause == "memory":
         hint = f"raise the limit with VISGET_COMPILE_MEMORY_MB (now {limits.memory >> 20})"
-        return CompileError(text, hint=hint, where=where, details=details)
+        return ResourceError(text, hint=hint, where=where, details=details)
     if died.cause == "forbidden":
         hint = "a module that makes LLVM do this is hostile or meets a grave bug of LLVM; nothing was changed"
         return CompileError(text, hint=hint, where=where, details=details)
@@ -182,7 +184,7 @@ def _reported(package: Package, head: dict[str, Any]) -> VisgetError:
     hint = head.get("hint")
     where = _label(package)
     if name == "MemoryError":
-        return CompileError(
+        return ResourceError(
             f"compiling {where} needed more memory than allowed", where=where, hint="raise VISGET_COMPILE_MEMORY_MB"
         )
     family = _FAMILIES.get(name)

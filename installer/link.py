@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from visget.errors import CompileError, ResourceError
+from visget.errors import CompileError, ResourceError, VisgetError
 from visget.files import translated
 from visget.installer.clibrary import STAND_IN, host_libraries, stand_ins
 from visget.installer.confined import run_confined
@@ -46,6 +47,9 @@ _LLD_OPTIONS = ("--no-dependent-libraries",)
 _SYSTEM = ("/usr", "/bin", "/lib", "/lib32", "/lib64")
 _STORES = ("/nix/store/", "/gnu/store/")
 _LOADER = ("/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
+# A linker writes through a mapping: a disk that fills up then ends it with SIGBUS, which a driver or LLVM's crash
+# handler reports in words or as 128 + number. SIGXFSZ is the same for a limit on the size of files.
+_FULL = re.compile(r"no space left|disk quota exceeded|file too large|bus error|SIGBUS|SIGXFSZ", re.IGNORECASE)
 _UNDEFINED = re.compile(r"undefined (?:symbol|reference to)[:]? [`'\"]?([A-Za-z0-9_.$@]+)")
 
 
@@ -170,8 +174,14 @@ def _grants(linker: Linker, inputs: list[str]) -> list[Grant]:
     ]
 
 
-def _explain(complaints: str, status: int, output: str, linker: Linker, target: Target) -> CompileError:
+def _explain(complaints: str, status: int, output: str, linker: Linker, target: Target) -> VisgetError:
     missing = sorted(set(_UNDEFINED.findall(complaints)))
+    if not missing and _disk_was_full(complaints, status):
+        return ResourceError(
+            f"{output} cannot be linked: no space left for what the linker writes",
+            hint="free some space (`visget cache gc` removes what no installed package needs) and try again",
+            details={"linker": linker.identity, "status": status, "cause": "space"},
+        )
     if missing:
         message = (
             f"{output} cannot be linked for {target.platform}: the C library there lacks "
@@ -187,3 +197,8 @@ def _explain(complaints: str, status: int, output: str, linker: Linker, target: 
         hint=hint,
         details={"linker": linker.identity, "undefined": missing, "stderr": complaints[-4000:]},
     )
+
+
+def _disk_was_full(complaints: str, status: int) -> bool:
+    ended_by = status - 128 if status > 128 else -status
+    return ended_by in (signal.SIGBUS, signal.SIGXFSZ) or _FULL.search(complaints) is not None

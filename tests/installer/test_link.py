@@ -320,3 +320,29 @@ def test_thread_local_variables_and_constructors(tmp_path: Path, kind: str) -> N
     thread.start()
     thread.join()
     assert seen == [42]
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "echo 'ld: final link failed: No space left on device'; exit 1",
+        "echo 'LLVM ERROR: IO failure on output stream: Disk quota exceeded'; exit 1",
+        "echo 'collect2: fatal error: ld terminated with signal 7 [Bus error]'; exit 1",
+        "echo 'Stack dump:'; exit 135",
+        "kill -BUS $$",
+        "kill -XFSZ $$",
+    ],
+)
+def test_a_disk_that_fills_up_while_the_linker_writes_is_no_fault_of_the_package(tmp_path: Path, ending: str) -> None:
+    program = tmp_path / "linker"
+    program.write_text(f"#!/bin/sh\n{ending}\n")
+    program.chmod(0o755)
+    linker = Linker(kind="gnu", command=(str(program),), version="of this test")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with pytest.raises(ResourceError, match="no space left") as caught:
+        link_library(
+            linker, object_of(SIMPLE), target=GENERIC, soname="libsample.so", exports=sorted(EXPORTS), needed=[],
+            scratch=scratch, sandbox="off",
+        )  # fmt: skip  # confined, it could not end itself by a signal
+    assert "free some space" in (caught.value.hint or "")

@@ -12,7 +12,7 @@ import pytest
 from neutral import neutral_ir
 from workerkit import TEXT, sample
 
-from visget.errors import CompileError, FormatError, RefusedError, UnsupportedError
+from visget.errors import CompileError, FormatError, RefusedError, ResourceError, UnsupportedError
 from visget.format.module import bitcode_of, parse_text
 from visget.format.prototypes import Api
 from visget.installer import child
@@ -116,7 +116,7 @@ def _survives(bitcode: bytes) -> str:
     """Compile it; return what happened. Anything but an object or an error of ours is a failure."""
     try:
         return "compiled" if compile_package(sample(bitcode=bitcode), HERE, QUICK).object else ""
-    except (FormatError, RefusedError, CompileError, UnsupportedError) as error:
+    except (FormatError, RefusedError, CompileError, ResourceError, UnsupportedError) as error:
         assert error.hint or isinstance(error, FormatError | UnsupportedError)
         assert "sample 1.2.3" in error.message
         return type(error).__name__
@@ -170,12 +170,12 @@ def test_a_compilation_without_end_is_ended_and_tried_once_more() -> None:
         def note(self, text: str) -> None:
             notes.append(text)
 
-    with pytest.raises(CompileError, match=r"took longer than 1 s|processor time") as caught:
+    with pytest.raises(ResourceError, match=r"took longer than 1 s|processor time") as caught:
         compile_package(sample(text=_bomb(30_000)), HERE, Limits(seconds=1.0), Watch())
     assert len(notes) == 1
     assert "less optimisation" in notes[0]
     assert "VISGET_COMPILE_SECONDS" in (caught.value.hint or "")
-    assert type(caught.value) is CompileError
+    assert type(caught.value) is ResourceError
 
 
 def test_the_second_try_can_succeed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,7 +193,7 @@ def test_the_second_try_can_succeed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_memory_is_limited() -> None:
-    with pytest.raises(CompileError, match="memory") as caught:
+    with pytest.raises(ResourceError, match="memory") as caught:
         compile_package(sample(), HERE, Limits(memory=160 << 20))
     assert "VISGET_COMPILE_MEMORY_MB" in (caught.value.hint or "")
 
