@@ -132,13 +132,17 @@ def text_of(module: ModuleRef) -> str:
     """Return `module` as LLVM's printer writes it: the form that every scanner of this room reads.
 
     Raises:
-        FormatError: the triple or the data layout would be printed as something else than one string.
+        FormatError: the triple or the data layout would be printed as something else than one string, or a name
+            that LLVM prints as it is (the module's own) is not UTF-8.
     """
-    # LLVM prints these two without escaping: a newline inside would become lines of their own.
-    for what, value in (("triple", module.triple), ("data layout", module.data_layout)):
-        if not _PLAIN.match(value):
-            raise FormatError(f"the {what} of the module is not plain text: {value[:80]!r}")
-    return str(module)
+    try:
+        # LLVM prints these two without escaping: a newline inside would become lines of their own.
+        for what, value in (("triple", module.triple), ("data layout", module.data_layout)):
+            if not _PLAIN.match(value):
+                raise FormatError(f"the {what} of the module is not plain text: {value[:80]!r}")
+        return str(module)
+    except UnicodeDecodeError as error:
+        raise FormatError(f"the module has a name that is not UTF-8: {error.object[:80]!r}") from error
 
 
 def bitcode_of(module: ModuleRef) -> bytes:
