@@ -26,6 +26,7 @@ OPTIMISED = 3
 
 _ALIAS = re.compile(r"^@([-\w$.]+) = [^\n\"]*\balias ", re.MULTILINE)
 _STRUCTORS = ("llvm.global_ctors", "llvm.global_dtors")
+_NO_LOOP_BUFFER = {"x86_64": "k8", "aarch64": "generic", "riscv64": "generic-rv64"}
 
 Announce = Callable[[str], None]
 """Called with the name of each stage before it begins, so that a crash can be laid at its door."""
@@ -88,6 +89,8 @@ def generate(
     _hide_all_but(module, frozenset(exports) - set(_ALIAS.findall(legalised.text)))
     module.verify()
     clock.begin("optimise")
+    if machine.level > 1:
+        _simplify(module, machine)
     _optimise(module, target, machine.level)
     clock.begin("emit")
     if any(value.name in _STRUCTORS for value in module.global_variables):
@@ -129,9 +132,13 @@ def _target_machine(machine: Machine) -> llvm.TargetMachine:
         target = llvm.Target.from_triple(machine.triple)
     except RuntimeError as error:
         raise UnsupportedError(f"LLVM has no back end for {machine.triple}: {error}") from error
+    return _create(target, machine, machine.cpu)
+
+
+def _create(target: llvm.Target, machine: Machine, cpu: str) -> llvm.TargetMachine:
     # llvmlite's default code model is for JIT compilers; it puts code and data into "large" sections.
     return target.create_target_machine(
-        cpu=machine.cpu, features=machine.features, opt=machine.level, reloc="pic", codemodel="small"
+        cpu=cpu, features=machine.features, opt=machine.level, reloc="pic", codemodel="small"
     )
 
 
@@ -155,12 +162,27 @@ def _hide_all_but(module: ModuleRef, exports: frozenset[str]) -> None:
         )
 
 
+def _simplify(module: ModuleRef, machine: Machine) -> None:
+    """Inline, unroll what is unrolled completely, and simplify, before anything is vectorised.
+
+    In one run LLVM unrolls small loops so late that the vectoriser meets their loads and stores before they have been
+    simplified, and gives up. No loop may be unrolled in part here, though: such loops vectorise badly. Whether LLVM
+    does so depends on the processor's model, so this uses one that has no loop buffer; the features are the machine's.
+    """
+    plain = _create(llvm.Target.from_triple(machine.triple), machine, _NO_LOOP_BUFFER[machine.arch])
+    _run(module, plain, 1, vectorise=False)
+
+
 def _optimise(module: ModuleRef, target: llvm.TargetMachine, level: int) -> None:
+    _run(module, target, level, vectorise=True)
+
+
+def _run(module: ModuleRef, target: llvm.TargetMachine, level: int, *, vectorise: bool) -> None:
     options = llvm.create_pipeline_tuning_options(speed_level=level)
-    options.loop_vectorization = True
-    options.loop_interleaving = True
+    options.loop_vectorization = vectorise
+    options.loop_interleaving = vectorise
     options.loop_unrolling = True
-    options.slp_vectorization = True  # off by default in llvmlite, on in every compiler
+    options.slp_vectorization = vectorise  # off by default in llvmlite, on in every compiler
     builder = llvm.create_pass_builder(target, options)
     try:
         builder.getModulePassManager().run(module, builder)
