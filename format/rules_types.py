@@ -34,6 +34,8 @@ _HELPER_INTRINSICS = re.compile(
     rf"llvm\.(?:smul\.with\.overflow\.i128|fpto[su]i\.sat\.{_WIDE}\.|.*\.(?:v\d+)?b?f16(?:\.|\Z))"
 )
 _ANY_QUAD = word("fp128")
+# Zero is the same in both formats.
+_QUAD_NUMBER = word(r"fp128 0xL(?!0{32}\b)[0-9A-Fa-f]+")
 _NO_CALL_QUAD = ("fabs", "copysign", "is.fpclass")
 
 
@@ -145,6 +147,11 @@ def _quad_inside(scope: Scope) -> Iterator[Hit]:
             yield Hit(message="long double (128 bits) is moved around", function=function, ordinal=ordinal)
 
 
+def _quad_number(scope: Scope) -> Iterator[Hit]:
+    for _, function, ordinal in _headers_and_types(scope, _QUAD_NUMBER):
+        yield Hit(message="a constant of type long double", function=function, ordinal=ordinal)
+
+
 def _quad_math(scope: Scope) -> Iterator[Hit]:
     for name in scope.intrinsics:
         if re.search(r"\.(?:v\d+)?f128", name) and intrinsics.base(name) not in _NO_CALL_QUAD:
@@ -240,5 +247,14 @@ RULES = (
         check=_quad_math,
         reason="The C library of x86-64 expects 80-bit numbers in these functions: the result is silently wrong.",
         remedy="Use the double function (sin instead of sinl).",
+    ),
+    Rule(
+        id="VIS-322",
+        title="no long double constants",
+        severity="error",
+        check=_quad_number,
+        reason="They are written as 128-bit numbers; whoever reads one on x86-64, by whatever pointer, takes it for "
+        "an 80-bit number.",
+        remedy="Use double.",
     ),
 )

@@ -23,6 +23,8 @@ _FLAG_LIST = re.compile(r"^!llvm\.module\.flags = !\{(.*)\}$", re.M)
 _SOURCE = re.compile(r"^source_filename = .*$", re.M)
 _COMDAT_LINE = re.compile(rf"^\${NAME} = comdat .*\n", re.M)
 _COMDAT_USE = re.compile(rf'("[^"\n]*")|,? comdat(?:\(\${NAME}\))?(?=[ ,\n]|$)')
+# clang's place for what runs once, such as the initialisers of C++ variables; no linker needs it.
+_STARTUP = re.compile(r'^(define .*) section "\.text\.startup"', re.M)
 _ENTITY = re.compile(rf"^(?:define .*|@{NAME} = .*)$", re.M)
 
 _LINKAGE = (
@@ -51,6 +53,7 @@ def neutral_text(text: str) -> str:
     text = _SOURCE.sub('source_filename = "vis"', text)
     # One module is linked alone: there is no second copy that a group of sections could be folded with.
     text = _COMDAT_LINE.sub("", text)
+    text = _STARTUP.sub(r"\1", text)
     return _ENTITY.sub(lambda m: _COMDAT_USE.sub(lambda use: use[1] or "", m[0]), text)
 
 

@@ -273,6 +273,11 @@ CASES = (
          says="'off', but a multiplication and an addition may become one"),
     Case(rule="VIS-321", body=_f("%a = fadd reassoc nsz contract <2 x float> zeroinitializer, zeroinitializer"),
          fp_contract="on", function="f", ordinal=0, says="'on', but an operation is marked reassoc"),
+    Case(rule="VIS-322", body=_f("store fp128 0xL00000000000000003FFF000000000000, ptr %p", head=_P), function="f",
+         ordinal=0, also=("VIS-314",), says="a constant of type long double"),
+    Case(rule="VIS-322", body="@x = internal constant [2 x fp128] [fp128 0xL00000000000000000000000000000000, "
+         "fp128 0xL00000000000000004000000000000000]\ndefine ptr @f() {\n  ret ptr @x\n}\n",
+         says="a constant of type long double"),
     Case(rule="VIS-401", body="define void @f(ptr %p, ...) {\n  ret void\n}\n", function="f",
          says="takes a variable number of arguments"),
     *(
@@ -339,7 +344,7 @@ CASES = (
     Case(rule="VIS-506", body=_f("%a = load fp128, ptr %p", "call void (ptr, ...) @g(ptr %p, i32 1, fp128 %a)", head=_P,
          after="define internal void @g(ptr %p, ...) {\n  ret void\n}"), function="f", ordinal=1, also=("VIS-314",),
          says="a long double is passed as a variable argument"),
-    Case(rule="VIS-506", body=_f("call void (...) %p(fp128 0xL00000000000000003FFF000000000000)", head=_P), function="f",
+    Case(rule="VIS-506", body=_f("call void (...) %p(fp128 0xL00000000000000000000000000000000)", head=_P), function="f",
          ordinal=0, also=("VIS-314",), says="a long double is passed as a variable argument"),
     Case(rule="VIS-507", body=_f("%a = alloca ptr", "call void @llvm.va_start.p0(ptr %a)",
          head="define internal void @g(ptr %p, ...)", after="declare void @llvm.va_start.p0(ptr)") + F, function="g",

@@ -112,3 +112,10 @@ def test_everything_else_becomes_internal() -> None:
 
 def test_declarations_stay() -> None:
     assert lines_of(internal_text(UNIT, []), "declare") == ["declare void @imported(ptr) #2"]
+
+
+def test_the_section_of_initialisers_goes_and_others_stay() -> None:
+    text = 'define internal void @init() #0 section ".text.startup" {\n  ret void\n}\n@s = global i32 0, section "s"\n'
+    assert neutral_text(text) == text.replace('#0 section ".text.startup"', "#0")
+    other = 'define internal void @f() #0 section ".init" {\n  ret void\n}\n'
+    assert neutral_text(other) == other
