@@ -302,9 +302,9 @@ def _entry(packages: Mapping[str, Any], name: str) -> dict[str, Any]:
     if name in packages:
         entry: dict[str, Any] = packages[name]
         return entry
-    import difflib
+    from visget.nearest import nearest
 
-    close = difflib.get_close_matches(name, packages, n=1)
+    close = nearest(name, packages)
     raise NotFoundError(
         f"{name} is not installed",
         hint=f"did you mean {close[0]}?" if close else "`visget list` shows what is",

@@ -5,12 +5,12 @@ Invariant: what expand() returns are regular files whose real place is inside th
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from visget.errors import UsageError
+from visget.nearest import nearest
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 
@@ -75,7 +75,7 @@ def _near(root: Path, name: str) -> str | None:
     if "*" in str(parent) or not parent.is_dir():
         return f"{str(PurePosixPath(name).parent)!r} is no directory of the tree" if "*" not in str(parent) else None
     entries = sorted(entry.name for entry in parent.iterdir())
-    near = difflib.get_close_matches(PurePosixPath(name).name, entries, n=1)
+    near = nearest(PurePosixPath(name).name, entries)
     if near:
         return f"did you mean {(PurePosixPath(name).parent / near[0]).as_posix()!r}?"
     return f"found there: {', '.join(entries[:8])}{' ...' if len(entries) > 8 else ''}" if entries else None

@@ -6,7 +6,6 @@ nobody asked for: a misspelt key never passes in silence.
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from visget.errors import UsageError, VisgetError
+from visget.nearest import nearest
 from visget.toolchain.paths import path_problem
 from visget.toolchain.toml_lines import Place, places
 
@@ -62,7 +62,7 @@ def show_place(place: Place) -> str:
 
 def suggest(word: str, known: Collection[str]) -> str | None:
     """Return a hint that names the known word nearest to `word`, else all of them."""
-    near = difflib.get_close_matches(word.lower(), sorted(known), n=1)
+    near = nearest(word.lower(), known)
     if near:
         return f"did you mean {near[0]!r}?"
     return f"known here: {', '.join(sorted(known))}" if known else None
@@ -108,7 +108,7 @@ class Table:
         """Refuse a table without `key`."""
         self._asked.add(key)
         if key not in self._data:
-            near = difflib.get_close_matches(key, self._data.keys() - self._asked, n=1)
+            near = nearest(key, self._data.keys() - self._asked)
             self.document.fail(
                 (*self.place, *near),
                 f"unknown key; did you mean {key!r}?" if near else f"the key {key!r} is missing",

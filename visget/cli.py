@@ -12,7 +12,9 @@ import sys
 
 import click
 
+from visget.cli_options import common_options
 from visget.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
+from visget.nearest import nearest
 from visget.version import __version__
 
 # name: (module, attribute, one line of help). The help is written twice, here and in the command, so that the
@@ -68,9 +70,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or say which one was probably meant."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            import difflib
-
-            close = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            close = nearest(args[0], COMMANDS)
             raise click.UsageError(
                 f"there is no command {args[0]!r}." + (f" Did you mean {close[0]!r}?" if close else ""), ctx
             )
@@ -86,10 +86,14 @@ class LazyGroup(click.Group):
 )
 @click.version_option(__version__, prog_name="visget", message="%(prog)s %(version)s")
 @click.pass_context
-def visget(ctx: click.Context) -> None:
+def visget(ctx: click.Context, /, **_: object) -> None:
     """Native libraries whose packages hold no machine code: compiled on arrival, for exactly this machine."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
+
+
+for _with_option in common_options(home=True):
+    _with_option(visget)  # click appends it to the group's own
 
 
 def main() -> None:

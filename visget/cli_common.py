@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from visget.cli_options import common_options, with_what_stood_before
 from visget.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, ResourceError, UsageError, VisgetError
 
 if TYPE_CHECKING:
@@ -129,7 +130,8 @@ class Ui:
             for finding in findings:
                 render = getattr(finding, "render", None)
                 self._echo("\n".join(printable(x) for x in (render() if render else str(finding)).splitlines()))
-        where = f"{printable(error.where)}: " if error.where else ""
+        # A message that names the place itself, such as the package, must not name it twice.
+        where = f"{printable(error.where)}: " if error.where and error.where not in error.message else ""
         first, *rest = error.message.splitlines() or [""]
         self._echo(self._label("error", "red") + where + printable(first))
         for line in rest:
@@ -246,13 +248,17 @@ def command(name: str, *, example: str, settings: bool = True) -> Callable[[Comm
 
     def wrap(function: Command) -> click.Command:
         @functools.wraps(function)
-        def run(*, as_json: bool, quiet: int, verbose: int, color: str, no_progress: bool, **options: Any) -> None:
-            ui = Ui(as_json=as_json, quiet=quiet, verbose=verbose, color=color, progress=not no_progress)
+        def run(**options: Any) -> None:
+            options = with_what_stood_before(options)
+            ui = Ui(
+                as_json=options.pop("as_json"), quiet=options.pop("quiet"), verbose=options.pop("verbose"),
+                color=options.pop("color"), progress=not options.pop("no_progress"),
+            )  # fmt: skip
             home = options.pop("home", None)
             sys.exit(guarded(ui, lambda: _call(function, ui, settings, home, options)))
 
         text = "\b\nExample:\n" + "\n".join(f"  {line}" for line in example.splitlines())
-        common = _common(settings)
+        common = common_options(home=settings)
         made: Any = run
         for option in reversed(common):
             made = option(made)
@@ -273,19 +279,6 @@ def _call(function: Any, ui: Ui, wants: bool, home: str | None, options: Any) ->
     settings: Settings = read_settings(home=home)
     result: int | None = function(ui, settings, **options)
     return result
-
-
-def _common(settings: bool) -> list[Callable[[Any], Any]]:
-    options = [
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout."),
-        click.option("-q", "--quiet", count=True, help="Say less; twice: only the exit code."),
-        click.option("-v", "--verbose", count=True, help="Say more."),
-        click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours."),
-        click.option("--no-progress", is_flag=True, help="No progress bar, also on a terminal."),
-    ]
-    if settings:
-        options.insert(0, click.option("--home", metavar="DIR", help="The store. [env: VISGET_HOME]"))
-    return options
 
 
 def guarded(ui: Ui, call: Callable[[], int | None]) -> int:

@@ -101,9 +101,9 @@ class Settings(NamedTuple):
             return self.registries[wanted]
         if "://" in wanted or "/" in wanted or wanted in (".", "..") or Path(wanted).is_dir():
             return wanted
-        import difflib
+        from visget.nearest import nearest
 
-        close = difflib.get_close_matches(wanted, self.registries, n=1)
+        close = nearest(wanted, self.registries)
         raise UsageError(
             f"there is no registry called {wanted!r}",
             hint=f"did you mean {close[0]!r}?" if close else "give a directory, a URL, or a name from config.toml",
@@ -163,8 +163,9 @@ def _from_file(path: Path, only: str | None = None) -> dict[str, object]:
         raise UsageError(f"cannot read the configuration: {error}", where=str(path)) from error
     if only is not None and only not in text:
         return {}
-    import difflib
     import tomllib
+
+    from visget.nearest import nearest
 
     try:
         table = tomllib.loads(text)
@@ -173,7 +174,7 @@ def _from_file(path: Path, only: str | None = None) -> dict[str, object]:
     values: dict[str, object] = {}
     for key, value in table.items():
         if key not in _KEYS:
-            close = difflib.get_close_matches(key, _KEYS, n=1)
+            close = nearest(key, _KEYS)
             raise UsageError(
                 f"unknown key {key!r}", where=str(path), hint=f"did you mean {close[0]!r}?" if close else None
             )

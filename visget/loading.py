@@ -124,7 +124,7 @@ def _fetch_again(found: Installed, settings: Settings, progress: Progress) -> Ve
 
 def not_installed(name: str, version: str | None, installed: list[Installed]) -> NotFoundError:
     """Return the error that says that `name` is not installed, and what to do about it."""
-    import difflib
+    from visget.nearest import nearest
 
     versions = [item.version for item in installed if item.name == name]
     if versions:
@@ -132,6 +132,6 @@ def not_installed(name: str, version: str | None, installed: list[Installed]) ->
             f"{name} {version} is not installed; installed: {', '.join(versions)}",
             hint=f"visget install {name}=={version}",
         )
-    close = difflib.get_close_matches(name, [item.name for item in installed], n=1)
+    close = nearest(name, [item.name for item in installed])
     hint = f"did you mean {close[0]!r}?" if close else f"visget install {name}"
     return NotFoundError(f"{name!r} is not installed", hint=hint)
