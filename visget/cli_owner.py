@@ -93,11 +93,18 @@ def owner_list(ui: Ui, settings: Settings, *, name: str, registry: str | None) -
 @_changing
 def owner_add(ui: Ui, settings: Settings, *, name: str, key_id: str, keys: tuple[str, ...], output: Path | None,
               registry: str | None, passphrase: Passphrases) -> None:  # fmt: skip
-    """Let another key publish under NAME too."""
+    """Let another key publish under NAME too.
+
+    A key of this account signs the change as well, so that users can pin it from now on.
+    """
     from visget.owning import Wish
 
+    secrets = _secrets(settings, keys, passphrase)
+    if not _is_id(key_id):
+        _public(settings, key_id)
+        secrets.append(signing_key(settings, key_id, passphrase))
     wish = Wish(add=(_public(settings, key_id),))
-    _change(ui, settings, name, wish, _secrets(settings, keys, passphrase), output, registry)
+    _change(ui, settings, name, wish, secrets, output, registry)
 
 
 @command("remove", example="visget owner remove xxhash vk1q...\n"
@@ -205,10 +212,17 @@ def owner_sign(ui: Ui, settings: Settings, *, file: Path, keys: tuple[str, ...],
             f"when enough have signed: visget publish {file}"
         )  # fmt: skip
         return
-    proposed = read_change(file, registry=registry, settings=settings)
+    secrets = _secrets(settings, keys, passphrase)
+    proposed = read_change(
+        file, registry=registry, settings=settings, keys=[secret.public for secret in secrets]
+    )
+    if proposed.believed:
+        known = ", ".join(key.id for key in proposed.state.keys)
+        ui.warn(f"only the registry says that {proposed.state.name} belongs to {known}: compare that with its holder "
+                "before you pass this on")  # fmt: skip
     for statement in proposed.change.statements(proposed.state):
         ui.note(f"this signs {statement.name} {statement.version} anew (sha256 {statement.digest[:16]}...)")
-    proposed = sign_change(proposed, _secrets(settings, keys, passphrase))
+    proposed = sign_change(proposed, secrets)
     write_change(proposed, file)
     _report(ui, proposed, file, submitted=False)
 
@@ -261,6 +275,8 @@ def _report(ui: Ui, proposed: Proposed, path: Path | None, *, submitted: bool) -
     elif not submitted:
         lines.append(f"waits for signatures of {', '.join(key.id for key in missing.waiting)}")
         lines.append(f"next: visget owner sign {path} --key NAME")
+    if record.threshold == len(record.keys) > 1:
+        ui.warn("every key must sign: whoever loses one loses the name; add a spare key with `visget owner add`")
     ui.result(
         {
             "name": record.name, "record": record.seq, "keys": [key.id for key in record.keys],

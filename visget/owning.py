@@ -6,6 +6,7 @@ that nobody signs a successor of a record that a registry made up.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,13 +17,15 @@ from visget.errors import NotFoundError, TrustError, UsageError
 from visget.files import atomic_write, translated
 from visget.names import PackageName
 from visget.registries import reading
-from visget.trusting import decide_for, pins_of
+from visget.trusting import Decision, decide_for, pins_of
 
 if TYPE_CHECKING:
     from visget.format.keys import PublicKey, SecretKey
     from visget.format.owner import SignedRecord
     from visget.format.owner_chain import OwnerState, Role
+    from visget.registry.client import Registry
     from visget.registry.ownership import Change, Missing
+    from visget.registry.protocol import Releases
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,8 @@ class Proposed:
     """Who owns the name now."""
     operators: Role
     """The registry's offline keys."""
+    believed: bool = False
+    """Whether the registry's word was taken for who owns the name."""
 
     @property
     def missing(self) -> Missing:
@@ -66,14 +71,24 @@ class Ownership:
 
     state: OwnerState
     """The newest record."""
+    believed: bool
+    """Whether the registry's word was taken for it: nothing was pinned, and no key at hand has signed a record."""
     records: tuple[SignedRecord, ...]
     """All records that lead there."""
     operators: Role
     """The registry's offline keys."""
 
 
-def owner_of(name: PackageName, *, registry: str | None, settings: Settings) -> Ownership:
+def owner_of(
+    name: PackageName, *, registry: str | None, settings: Settings, keys: Iterable[PublicKey] = ()
+) -> Ownership:
     """Return who owns `name`.
+
+    Args:
+        name: the package.
+        registry: where to look.
+        settings: the policy.
+        keys: keys of this user: where nothing is pinned, one that has signed a record vouches for the chain.
 
     Raises:
         NotFoundError: there is no such package. TrustError: the chain is refused.
@@ -82,11 +97,21 @@ def owner_of(name: PackageName, *, registry: str | None, settings: Settings) -> 
 
     with reading(settings, registry) as source:
         releases = source.releases(name)
-        decision = decide_for(source, releases, settings=settings, pins=pins_of(settings))
+        decision = _decision(source, releases, keys, settings)
         return Ownership(
-            state=decision.accepted.state, operators=source.operators(),
+            state=decision.accepted.state, believed=decision.accepted.first_use, operators=source.operators(),
             records=tuple(SignedRecord.parse(data) for data in releases.owner_records),
         )  # fmt: skip
+
+
+def _decision(source: Registry, releases: Releases, keys: Iterable[PublicKey], settings: Settings) -> Decision:
+    pins = pins_of(settings)
+    if pins.get(source.identity, releases.name) is None:
+        for key in keys:
+            # Not the registry's word but one's own signature: a registry that makes up a chain cannot have that.
+            with contextlib.suppress(TrustError):
+                return decide_for(source, releases, settings=settings, pins=pins, required=key.id)
+    return decide_for(source, releases, settings=settings, pins=pins)
 
 
 def propose_change(
@@ -103,10 +128,10 @@ def propose_change(
 
     with reading(settings, registry) as source:
         releases = source.releases(name)
-        mine = next(iter(keys)).public.id if keys and not wish.recovery else None
-        state = decide_for(
-            source, releases, settings=settings, pins=pins_of(settings), required=mine
-        ).accepted.state
+        decision = _decision(source, releases, [key.public for key in keys], settings)
+        state = decision.accepted.state
+        if decision.accepted.first_use and not wish.recovery:
+            raise _unknown(state)
         _check_wish(wish, state, {str(release.version) for release in releases.versions})
         record = next_record(
             state, add=wish.add, remove=() if wish.revoke else wish.remove,
@@ -116,7 +141,19 @@ def propose_change(
         envelopes = [source.fetch_envelope(release) for release in releases.versions]
         operators = source.operators()
     change = propose(state, record, envelopes, wish.disown).signed_with(state, *keys, operators=operators)
+    if not wish.recovery:
+        decision.remember(pins_of(settings))
     return Proposed(change=change, state=state, operators=operators)
+
+
+def _unknown(state: OwnerState) -> TrustError:
+    return TrustError(
+        f"none of your keys has signed an owner record of {state.name} yet, so the registry could show you any owner: "
+        f"it says {', '.join(key.id for key in state.keys)}",
+        where=state.name,
+        hint=f"compare one of these with its holder, and say so: visget trust pin {state.name} KEY-ID",
+        details={"rule": "anchor", "keys": [key.id for key in state.keys]},
+    )
 
 
 def _check_wish(wish: Wish, state: OwnerState, versions: Collection[str]) -> None:
@@ -137,8 +174,16 @@ def _check_wish(wish: Wish, state: OwnerState, versions: Collection[str]) -> Non
         raise UsageError(f"{state.name} needs {state.threshold} signature(s) already; there is nothing to change")
 
 
-def read_change(path: Path, *, registry: str | None, settings: Settings) -> Proposed:
+def read_change(
+    path: Path, *, registry: str | None, settings: Settings, keys: Iterable[PublicKey] = ()
+) -> Proposed:
     """Read a change of owner from a file, and follow the chain that it continues.
+
+    Args:
+        path: the file.
+        registry: where the chain is.
+        settings: the policy.
+        keys: keys of this user, which may vouch for the chain.
 
     Raises:
         NotFoundError: there is no such file, or no such package.
@@ -151,16 +196,21 @@ def read_change(path: Path, *, registry: str | None, settings: Settings) -> Prop
     except OSError as error:
         raise NotFoundError(f"cannot read the change of owner: {error.strerror}", where=str(path)) from error
     change = Change.parse(data)
-    found = owner_of(change.name, registry=registry, settings=settings)
-    return Proposed(change=change, state=found.state, operators=found.operators)
+    found = owner_of(change.name, registry=registry, settings=settings, keys=keys)
+    return Proposed(change=change, state=found.state, operators=found.operators, believed=found.believed)
 
 
 def sign_change(proposed: Proposed, keys: Iterable[SecretKey]) -> Proposed:
     """Return the change with the signatures of `keys` added.
 
     Raises:
-        TrustError: it does not follow the present owner, or would sign something that the present owner did not.
+        TrustError: it does not follow the present owner, or would sign something that the present owner did not; or
+            only the registry says that one of `keys` owns the name.
     """
+    keys = list(keys)
+    if proposed.believed and any(key.public in proposed.state.keys for key in keys):
+        # A made-up chain with this key in it would get a signature that counts in the true one.
+        raise _unknown(proposed.state)
     change = proposed.change.signed_with(proposed.state, *keys, operators=proposed.operators)
     return replace(proposed, change=change)
 
