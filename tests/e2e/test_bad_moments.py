@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 from badkit import Outcome, Place, flipped, left_alive, overwrite, publish_tiny, snapshot, write_project
+from packagekit import claim
 from workerkit import KEY, TEXT, sample
 
 from visget import api
@@ -627,7 +628,7 @@ def test_a_hostile_package_with_a_good_signature(kind, user, tmp_path):
     """The author's own tools refuse these; he publishes them by hand. Nothing of them is compiled or run."""
     package = HOSTILE[kind]().package
     directory = init_registry(tmp_path / "hostile")
-    put(directory, package, sign_package(package, KEY))
+    put(directory, package, sign_package(package, KEY), claim=claim(package, KEY))
     place = user.with_env(VISGET_REGISTRY=str(directory))
     begun = time.monotonic()
     outcome = place.run("install", "sample")

@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 import pytest
 from badkit import Place, left_alive, offspring, publish_tiny, slow_source, write_project
+from packagekit import claim
 from packagekit import key as fixed_key
 from packagekit import package as fake_package
 
@@ -527,7 +528,7 @@ def test_escapes_in_a_summary_are_refused_where_they_come_from(published, tmp_pa
 def test_escapes_from_a_hostile_registry_never_reach_the_terminal(tmp_path, empty):
     directory = init_registry(tmp_path / "hostile")
     package = fake_package("evil", "1.0", summary="harmless")
-    put(directory, package, sign_package(package, fixed_key()))
+    put(directory, package, sign_package(package, fixed_key()), claim=claim(package, fixed_key()))
     for path in (directory / "names.json", directory / "index" / "evil.json"):
         path.write_text(path.read_text().replace("harmless", json.dumps(EVIL)[1:-1]))
     place = empty.with_env(VISGET_REGISTRY=str(directory))
