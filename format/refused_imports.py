@@ -73,7 +73,7 @@ _WRONG_GROUPS: tuple[tuple[str, str, str], ...] = (
     (
         "__muldc3 __divdc3",
         "it belongs to a compiler's run-time library, which users do not have",
-        "Write products and quotients out in real and imaginary parts.",
+        "Write products and quotients out in real and imaginary parts, or compile with -fcx-limited-range.",
     ),
     (
         "__udivti3 __divti3 __umodti3 __modti3 __udivmodti4 __divmodti4 __multi3 __muloti4 __mulodi4 __ashlti3 "

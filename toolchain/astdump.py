@@ -85,16 +85,22 @@ def _block(block: Node) -> str:
 
 def _flow(block: Node) -> str:
     """Return the running text of a block, one line for each line of the comment."""
-    lines: list[str] = []
+    text, before = "", 0
     for part in block.get("inner", ()):
         match part.get("kind"):
             case "TextComment":
-                lines.append(str(part.get("text", "")))
+                said = str(part.get("text", ""))
             case "ParagraphComment":
-                lines.append(_flow(part))
+                said = _flow(part)
             case "InlineCommandComment":
-                lines.append(" ".join(str(argument) for argument in part.get("args", ())))
-    return re.sub(r"[ \t]+", " ", "\n".join(line.strip() for line in lines if line.strip()))
+                said = " ".join(str(argument) for argument in part.get("args", ()))
+            case _:
+                continue
+        # A command such as \p stands in the middle of its line, and clang takes the line apart there.
+        line = place(part)[1]
+        text += said if line == before else f"\n{said}"
+        before = line
+    return re.sub(r"[ \t]+", " ", "\n".join(line.strip() for line in text.splitlines() if line.strip()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,8 @@ _ALLOWED = re.compile(
     | -f(no-)?(wrapv|strict-aliasing|strict-overflow|builtin|common|delete-null-pointer-checks
         |char8_t|sized-deallocation|aligned-allocation|threadsafe-statics|ms-extensions|gnu89-inline|permissive
         |strict-enums|strict-return|operator-names|coroutines|relaxed-template-template-args|merge-all-constants)
-    | -f(no-builtin-\w+|no-exceptions|no-rtti|no-asynchronous-unwind-tables|no-unwind-tables)
+    | -f(no-builtin-\w+|no-exceptions|no-rtti|no-asynchronous-unwind-tables|no-unwind-tables
+        |no-c\+\+-static-destructors|cx-limited-range)
     | -f(bracket-depth|constexpr-steps|constexpr-depth|template-depth|constexpr-loop-limit)=\d{1,9}
     | -W(?![alp],)[A-Za-z0-9+=_-]+
     | -pedantic | -pedantic-errors | -ansi

@@ -7,6 +7,7 @@ from visget.toolchain.flags import flag_problem
 GOOD = [
     *["-DNAME", "-DNAME=1", "-DF(x)=x+1", "-UNAME", "-Iinclude", "-I.", "-std=gnu17", "-std=c++20"],
     *["-fwrapv", "-fno-wrapv", "-fno-strict-aliasing", "-fno-builtin", "-fno-builtin-memcpy"],
+    *["-fcx-limited-range", "-fno-c++-static-destructors"],
     *["-fno-exceptions", "-fno-rtti", "-Wall", "-Wno-unused", "-Werror=return-type", "-pedantic"],
 ]
 BAD = {
@@ -28,6 +29,7 @@ BAD = {
     "-ffast-math": "whole package",
     "-ffp-contract=off": "whole package",
     "-funsigned-char": "char is signed",
+    "-fc++-static-destructors": "not among the flags",
     "-fPIC": "always so",
     "-fvisibility=hidden": "exports",
     "-fsanitize=address": "checks or counters",
