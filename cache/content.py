@@ -18,7 +18,8 @@ from pathlib import Path
 
 from visget.digest import Digest, digest_bytes
 from visget.errors import TrustError
-from visget.files import fsync_dir, locked, translated
+from visget.failpoint import failpoint
+from visget.files import fsync_dir, locked, translated, write_new
 
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # NONBLOCK: a planted fifo must not hang us
 _BLOCK = 1 << 20
@@ -27,7 +28,7 @@ _DAMAGE_ERRNO = frozenset([errno.ELOOP, errno.EIO, errno.ENXIO, errno.EISDIR, er
 
 
 class DamagedError(Exception):
-    """What is wrong with a file or an entry; never leaves the store: damage is a miss with a reason."""
+    """What is wrong with a file or an entry; it reaches nobody but whoever can heal it: damage is a miss."""
 
 
 def guard_directory(path: Path) -> None:
@@ -88,11 +89,6 @@ def guard_lock(path: Path) -> None:
 def unique() -> str:
     """Return a name that nothing else has."""
     return os.urandom(8).hex()
-
-
-def present(path: Path) -> bool:
-    """Say whether anything has the name `path`, a dangling link included."""
-    return os.path.lexists(path)
 
 
 def read_file(path: Path, limit: int) -> bytes | None:
@@ -185,15 +181,39 @@ def workspace(root: Path) -> Iterator[Path]:
         sweep(room)
         home = room / unique()
         home.mkdir(mode=0o700)
-        descriptor = os.open(home / "lock", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            failpoint("store.workspace.made")
+            descriptor = os.open(home / "lock", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        except OSError:
+            with contextlib.suppress(OSError):
+                home.rmdir()
+            raise
         fcntl.flock(descriptor, fcntl.LOCK_EX)
     try:
         inside = home / "new"
         inside.mkdir(mode=0o700)
+        failpoint("store.workspace.ready")
         yield inside
+        failpoint("store.workspace.before-removal")
     finally:
         remove_tree(home)
         os.close(descriptor)
+
+
+def replace_file(root: Path, path: Path, data: bytes, mode: int) -> None:
+    """Make `data` the content of `path`, below the store's `root`: readers see the old content or the new one.
+
+    What was begun lies in a workspace, so that nothing remains beside `path` when the process is killed.
+
+    Raises:
+        OSError: it cannot be written; the old content stays.
+    """
+    with workspace(root) as work:
+        write_new(work / "content", data, mode)
+        failpoint("store.replace.written")
+        (work / "content").replace(path)
+        failpoint("store.replace.renamed")
+        fsync_dir(path.parent)
 
 
 def tidy(root: Path) -> None:
@@ -253,6 +273,7 @@ def seal(directory: Path) -> None:
             descriptor = os.open(item, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
             try:
                 os.fchmod(descriptor, 0o444)
+                failpoint("store.seal.before-fsync")
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
@@ -268,6 +289,7 @@ def move_aside(root: Path, path: Path) -> Path | None:
     """
     aside = root / "quarantine" / f"{path.name}.{unique()}"
     try:
+        failpoint("store.quarantine.before-rename")
         path.rename(aside)
     except OSError:
         return None

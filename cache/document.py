@@ -13,9 +13,10 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from visget.cache.content import DamagedError, move_aside, read_file
+from visget.cache.content import DamagedError, move_aside, read_file, replace_file
 from visget.digest import digest_bytes
-from visget.files import atomic_write, fsync_dir, translated
+from visget.failpoint import failpoint
+from visget.files import fsync_dir, translated
 
 _FORMAT = 1
 _LIMIT = 64 << 20
@@ -79,16 +80,19 @@ def write_document(root: Path, path: Path, body: dict[str, Any], generation: int
             move_aside(root, folder)
             folder.mkdir(mode=0o700)
             fsync_dir(folder.parent)
-        for place in (path.parent, folder):
+        for place in (path.parent, folder):  # early versions wrote their temporary files here
             for leftover in place.glob(".*.tmp"):
                 leftover.unlink(missing_ok=True)
         number = max([generation, *(int(old.stem) for old in _generations(path))]) + 1
         data = _encode(number, body)
-        atomic_write(folder / f"{number:08}.json", data, 0o600)
+        failpoint("store.document.before-generation")
+        replace_file(root, folder / f"{number:08}.json", data, 0o600)
+        failpoint("store.document.before-main")
         with contextlib.suppress(OSError):
             if path.is_symlink() or not path.is_file():
                 move_aside(root, path)
-        atomic_write(path, data, 0o600)
+        replace_file(root, path, data, 0o600)
+        failpoint("store.document.before-cleanup")
         for old in _generations(path)[:-_KEEP]:
             old.unlink(missing_ok=True)
 

@@ -23,7 +23,6 @@ from visget.cache.content import (
     guard_directory,
     guard_lock,
     move_aside,
-    present,
     read_checked,
     remove_tree,
     seal,
@@ -31,8 +30,10 @@ from visget.cache.content import (
     workspace,
 )
 from visget.cache.entry import Check, NativeEntry, read_entry, write_entry
+from visget.cache.storekey import ensure_key, read_key
 from visget.digest import Digest, digest_bytes, parse_digest
 from visget.errors import CacheError, ResourceError
+from visget.failpoint import failpoint
 from visget.files import fsync_dir, locked, translated, write_new
 
 if TYPE_CHECKING:
@@ -151,6 +152,7 @@ class Store:
         path = self._package_path(package).with_name(f"{package}.{digest}.dsse")
         self._put(path, data, digest)
         with self.in_use(), translated("replace a signature envelope", path):
+            failpoint("store.envelope.before-cleanup")
             for other in self._envelopes(package):
                 if other != path:
                     other.unlink(missing_ok=True)
@@ -192,26 +194,35 @@ class Store:
                 return
             with workspace(self.root) as work:
                 write_new(work / "content", data, 0o444)
-                if present(path):
-                    # Something that is no file, or that could not be read: a rename would fail or follow it.
+                failpoint("store.package.written")
+                # A file or a link is replaced in one step: it may be the good one of another process by now.
+                if path.is_dir() and not path.is_symlink():
                     move_aside(self.root, path)
                 (work / "content").replace(path)
+                failpoint("store.package.renamed")
                 fsync_dir(path.parent)
 
     def _get(self, path: Path, digest: Digest, limit: int) -> bytes | None:
         try:
             data = read_checked(path, digest, limit)
         except DamagedError as error:
-            # The name is the digest: no writer can have put something better there in the meantime.
-            move_aside(self.root, path)
-            _log(f"{path.name} is damaged: {error}; it was moved to quarantine/")
-            return None
+            return self._move_damaged(path, digest, limit, error)
         except OSError as error:
             _log(f"{path.name} cannot be read now: {error.strerror}")
             return None
         if data is not None:
             self._touch(path)
         return data
+
+    def _move_damaged(self, path: Path, digest: Digest, limit: int, error: DamagedError) -> bytes | None:
+        aside = move_aside(self.root, path)
+        with contextlib.suppress(DamagedError, OSError):
+            # Another process may have put a good file there since this one looked: then that was moved.
+            if aside is not None and (data := read_checked(aside, digest, limit)) is not None:
+                aside.replace(path)
+                return data
+        _log(f"{path.name} is damaged: {error}; {_outcome(aside)}")
+        return None
 
     # ---- native artifacts -------------------------------------------------------------------------------
 
@@ -228,7 +239,7 @@ class Store:
         """
         path = self.native_path(key)
         try:
-            entry = read_entry(path, key, check)
+            entry = read_entry(path, key, check, self.secret())
         except (DamagedError, OSError):
             return self._second_look(key, check)
         if entry is not None:
@@ -254,18 +265,24 @@ class Store:
             self.in_use(),
             self.lock(f"native-{key}", timeout=_BUILD_WAIT_SECONDS),
         ):
+            secret = ensure_key(self.root)
             entry = self._read_or_move(key, "full")
             if entry is not None:
                 self._touch(path)
                 tidy(self.root)
                 return entry
             with workspace(self.root) as work:
+                failpoint("store.native.before-build")
                 build(work)
-                write_entry(work, key)
+                failpoint("store.native.built")
+                write_entry(work, key, secret)
+                failpoint("store.native.listed")
                 seal(work)
+                failpoint("store.native.sealed")
                 work.rename(path)
+                failpoint("store.native.renamed")
                 fsync_dir(path.parent)
-            entry = read_entry(path, key, "quick")
+            entry = read_entry(path, key, "quick", secret)
         if entry is None:  # only when somebody works on the store without its locks
             raise CacheError("a native artifact vanished as soon as it was built", where=str(path))
         return entry
@@ -274,7 +291,7 @@ class Store:
         """Give every artifact that a quick check finds complete."""
         for key in self.native_keys():
             with contextlib.suppress(DamagedError, OSError):
-                if entry := read_entry(self.native_path(key), key, "quick"):
+                if entry := read_entry(self.native_path(key), key, "quick", self.secret()):
                     yield entry
 
     def native_keys(self) -> list[Digest]:
@@ -311,11 +328,20 @@ class Store:
     def _read_or_move(self, key: Digest, check: Check) -> NativeEntry | None:
         path = self.native_path(key)
         try:
-            return read_entry(path, key, check)
+            return read_entry(path, key, check, self.secret())
         except DamagedError as error:
-            moved = move_aside(self.root, path)
-            outcome = "it was moved to quarantine/" if moved else "it cannot be moved to quarantine/"
-            _log(f"native/v1/{key} is damaged: {error}; {outcome}")
+            _log(f"native/v1/{key} is damaged: {error}; {_outcome(move_aside(self.root, path))}")
+            return None
+
+    def secret(self) -> bytes | None:
+        """Return the key that seals this store's artifacts; None when it has none, or a damaged one.
+
+        Raises:
+            OSError: it could not be read for a reason outside it; nothing is known about any artifact then.
+        """
+        try:
+            return read_key(self.root)
+        except DamagedError:
             return None
 
     def _touch(self, path: Path) -> None:
@@ -349,6 +375,10 @@ class Store:
 
         age = MAX_AGE_SECONDS if max_age is None else max_age
         return collect(self, roots, max_age=age, max_bytes=max_bytes, dry_run=dry_run)
+
+
+def _outcome(aside: Path | None) -> str:
+    return "it was moved to quarantine/" if aside else "it cannot be moved to quarantine/"
 
 
 def _log(text: str) -> None:

@@ -20,6 +20,7 @@ from visget.cache.entry import read_entry
 from visget.cache.environment import Roots, roots_of
 from visget.cache.store import ENVELOPE_LIMIT, PACKAGE_LIMIT, Store, Usage
 from visget.digest import Digest, parse_digest
+from visget.failpoint import failpoint
 from visget.files import translated
 
 MAX_AGE_SECONDS = 7 * 86400.0
@@ -114,7 +115,7 @@ def check_all(store: Store) -> CheckReport:
             checked += 1
             with store.lock(f"native-{path.name}"):
                 try:
-                    read_entry(path, parse_digest(path.name), "full")
+                    read_entry(path, parse_digest(path.name), "full", store.secret())
                 except (DamagedError, ValueError) as error:
                     moved = move_aside(store.root, path) is not None
                     damaged.append(Damage("native", path.name, str(error), moved))
@@ -145,6 +146,7 @@ def collect(
     """
     with store.alone(wait), translated("collect garbage", store.root):
         needed = roots_of(store) if roots is None else roots()
+        failpoint("gc.roots-read")
         items = _items(store, needed)
         now = store.clock()
         going, over = plan(items, now=now, max_age=max_age, max_bytes=max_bytes)
@@ -155,7 +157,10 @@ def collect(
                         os.utime(item.path, (now, now), follow_symlinks=False)
             with workspace(store.root) as work:
                 for number, item in enumerate(going):
+                    failpoint("gc.before-rename")
                     item.path.rename(work / str(number))
+                failpoint("gc.renamed")
+            failpoint("gc.before-locks")
             _forget_locks(store)
         kept = sum(item.size for item in items) - sum(item.size for item in going)
         return GcReport(tuple(going), kept, over)

@@ -20,11 +20,13 @@ def build(work: Path) -> None:
 
 
 def files_below(root: Path) -> list[str]:
-    """Return every file below `root` but locks, links included."""
+    """Return every file below `root` but locks and the store's own key, links included."""
     return sorted(
         str(path.relative_to(root))
         for path in root.rglob("*")
-        if (path.is_symlink() or not path.is_dir()) and path.relative_to(root).parts[0] != "locks"
+        if (path.is_symlink() or not path.is_dir())
+        and path.relative_to(root).parts[0] != "locks"
+        and path != root / "trust" / "store.key"
     )
 
 
