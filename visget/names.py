@@ -20,6 +20,8 @@ PackageName = NewType("PackageName", str)
 """A name that passed parse_name()."""
 
 NAME_LIMIT = 64
+VERSION_LIMIT = 128
+_REQUIREMENT_LIMIT = 1024
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
 DEVICE_NAMES = frozenset(
     ["con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))]
@@ -55,6 +57,9 @@ def parse_version(text: str) -> Version:
     """
     from packaging.version import InvalidVersion, Version
 
+    if len(text) > VERSION_LIMIT:
+        # Also because Python refuses to read a number of thousands of digits, with an error of its own.
+        raise UsageError(f"the version {text[:20]!r}... is longer than {VERSION_LIMIT} characters")
     try:
         return Version(text)
     except InvalidVersion as error:
@@ -80,6 +85,8 @@ class Requirement(NamedTuple):
         """
         from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+        if len(text) > _REQUIREMENT_LIMIT:
+            raise UsageError(f"the requirement {text[:40]!r}... is longer than {_REQUIREMENT_LIMIT} characters")
         match = _REQUIREMENT.match(text)
         if match is None:
             raise UsageError(f"{text[:80]!r} is not a requirement", hint="write NAME, NAME==1.2 or NAME>=1.2,<2")
@@ -94,3 +101,15 @@ class Requirement(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.name}{self.specifier}"
+
+
+def exact_version(text: str) -> tuple[PackageName, Version]:
+    """Parse ``NAME==VERSION``, which names one version.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    name, equal, version = text.partition("==")
+    if not equal or version.startswith("="):
+        raise UsageError(f"{text[:80]!r} does not name one version", hint="write NAME==VERSION")
+    return parse_name(name.strip()), parse_version(version.strip())

@@ -1,7 +1,7 @@
 import pytest
 
 from visget.errors import UsageError
-from visget.names import Requirement, parse_name, parse_version
+from visget.names import Requirement, exact_version, parse_name, parse_version
 
 
 @pytest.mark.parametrize("name", ["zlib", "a", "x-y-z", "lz4", "a" * 64])
@@ -45,3 +45,26 @@ def test_requirements(text, name, inside, outside):
 def test_bad_requirements(text):
     with pytest.raises(UsageError):
         Requirement.parse(text)
+
+
+def test_row_36_numbers_of_6000_digits():
+    digits = "9" * 6000
+    for text in (f"zlib=={digits}", f"zlib>=1.{digits}", f"zlib<{digits}", "zlib" + ",".join(["!=1"] * 400)):
+        with pytest.raises(UsageError, match="longer than 1024"):
+            Requirement.parse(text)
+    for text in (digits, f"1.{digits}", f"1.0rc{digits}", f"1!{digits}", "1." * 80 + "1"):
+        with pytest.raises(UsageError, match="longer than 128"):
+            parse_version(text)
+    assert Requirement.parse("zlib==" + "9" * 1000)
+
+
+@pytest.mark.parametrize(("text", "version"), [("zlib==1.2", "1.2"), (" zlib == 1.0.RC1 ", "1.0rc1")])
+def test_exact_versions(text, version):
+    name, found = exact_version(text)
+    assert (name, str(found)) == ("zlib", version)
+
+
+@pytest.mark.parametrize("text", ["zlib", "zlib==", "==1", "zlib>=1", "zlib===1", "zlib==1,<2", "zlib==1.*", "Zlib==1"])
+def test_not_exact_versions(text):
+    with pytest.raises(UsageError):
+        exact_version(text)
