@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from packaging.version import Version
@@ -24,15 +24,18 @@ from visget.format.strictjson import Reader, dumps, loads
 from visget.names import PackageName, parse_name, parse_version
 
 FORMAT = 1
+TREE_FORMAT = 2
 ROOT_PATH = "visget.json"
-NAMES_PATH = "names.json"
 ROOT_LIMIT = 64 << 10
 NAMES_LIMIT = 64 << 20
 INDEX_LIMIT = 16 << 20
 PACKAGE_LIMIT = 512 << 20
 """The largest package file that a registry takes or a client fetches."""
+RECORD_LIMIT = 64 << 10
+"""The largest record of owners."""
+_RECORDS_LIMIT = 4096
 _OWNERS_LIMIT = 64
-_YANKED_LIMIT = 500
+YANKED_LIMIT = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +89,16 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerFile:
+    """What an index says about one record of the owners of its package."""
+
+    digest: Digest
+    """The digest of the record."""
+    size: int
+    """Its bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Releases:
     """Everything that a registry says about one name."""
 
@@ -95,6 +108,10 @@ class Releases:
     """The keys that may publish under this name, as the registry says; visget.registry.trust decides."""
     versions: tuple[Release, ...]
     """All published versions, the lowest first."""
+    records: tuple[OwnerFile, ...] = ()
+    """The records of its owners, the first first."""
+    owner_records: tuple[bytes, ...] = field(default=(), compare=False)
+    """Their contents, where they were read."""
 
     @property
     def latest(self) -> Release | None:
@@ -118,24 +135,9 @@ class NameEntry:
     """The symbols that the newest version exports."""
 
 
-def index_path(name: PackageName) -> str:
-    """Return where the index of `name` is."""
-    return f"index/{name}.json"
-
-
-def package_path(release: Release) -> str:
-    """Return where the package file of `release` is."""
-    return f"blobs/{release.vis}.vis"
-
-
-def envelope_path(release: Release) -> str:
-    """Return where the signature file of `release` is."""
-    return f"blobs/{release.dsse}.dsse"
-
-
 def encode_root() -> bytes:
-    """Return the document that makes a directory a registry."""
-    return dumps({"format": FORMAT}) + b"\n"
+    """Return the document that makes a directory a registry; it is not signed, and only a help for messages."""
+    return dumps({"format": TREE_FORMAT}) + b"\n"
 
 
 def parse_root(data: bytes, where: str) -> None:
@@ -145,11 +147,11 @@ def parse_root(data: bytes, where: str) -> None:
         RegistryError: it is something else.
         UnsupportedError: it is of a later format.
     """
-    with _answer(where):
+    with answer_of(where):
         number = Reader(loads(data, what=ROOT_PATH, limit=ROOT_LIMIT), ROOT_PATH).integer("format", 1)
-    if number != FORMAT:
+    if number != TREE_FORMAT:
         raise UnsupportedError(
-            f"the registry has format {number}; this version of visget reads format {FORMAT}",
+            f"the registry has format {number}; this version of visget reads format {TREE_FORMAT}",
             where=where,
             hint="pip install -U visget",
         )
@@ -162,6 +164,7 @@ def encode_releases(releases: Releases) -> bytes:
             "format": FORMAT,
             "name": releases.name,
             "owners": [owner.id for owner in releases.owners],
+            "records": [{"sha256": record.digest, "size": record.size} for record in releases.records],
             "versions": [_release_object(release) for release in releases.versions],
         }
     )
@@ -174,8 +177,8 @@ def parse_releases(data: bytes, name: PackageName, where: str) -> Releases:
         RegistryError: it is malformed, or the index of another name.
         TrustError: an owner's key is malformed or weak.
     """
-    with _answer(where):
-        reader = _reader(data, f"the index of {name}", INDEX_LIMIT)
+    with answer_of(where):
+        reader = open_document(data, f"the index of {name}", INDEX_LIMIT)
         if (found := reader.line("name")) != name:
             raise reader.fail("name", f"is {found[:80]!r}, not {name!r}")
         texts = reader.lines("owners", 64)
@@ -186,7 +189,15 @@ def parse_releases(data: bytes, name: PackageName, where: str) -> Releases:
         for one, other in itertools.pairwise(versions):
             if one.version == other.version:
                 raise reader.fail("versions", f"holds {one.version} twice")
-        return Releases(name=name, owners=tuple(map(parse_key_id, texts)), versions=tuple(versions))
+        records = tuple(
+            OwnerFile(digest=_digest(item, "sha256"), size=item.integer("size", 1, RECORD_LIMIT))
+            for item in reader.objects("records")
+        )
+        if len(records) > _RECORDS_LIMIT:
+            raise reader.fail("records", f"has more than {_RECORDS_LIMIT} entries")
+        return Releases(
+            name=name, owners=tuple(map(parse_key_id, texts)), versions=tuple(versions), records=records
+        )
 
 
 def encode_names(entries: Iterable[NameEntry]) -> bytes:
@@ -204,8 +215,8 @@ def parse_names(data: bytes, where: str) -> tuple[NameEntry, ...]:
     Raises:
         RegistryError: it is malformed.
     """
-    with _answer(where):
-        reader = _reader(data, "the list of names", NAMES_LIMIT)
+    with answer_of(where):
+        reader = open_document(data, "the list of names", NAMES_LIMIT)
         return tuple(
             NameEntry(
                 name=parse_name(item.line("name")),
@@ -228,7 +239,8 @@ def entry_of(releases: Releases) -> NameEntry:
     )
 
 
-def _reader(data: bytes, what: str, limit: int) -> Reader:
+def open_document(data: bytes, what: str, limit: int) -> Reader:
+    """Parse a document of a registry and check its format; call it within answer_of()."""
     reader = Reader(loads(data, what=what, limit=limit), what)
     reader.integer("format", FORMAT, FORMAT)
     return reader
@@ -265,7 +277,7 @@ def _release(reader: Reader, name: PackageName) -> Release:
         epoch=reader.integer("epoch", 1, 999),
         dependencies=reader.lines("dependencies", 256),
         functions=reader.lines("functions", 256),
-        yanked=reader.nullable_line("yanked", _YANKED_LIMIT),
+        yanked=reader.nullable_line("yanked", YANKED_LIMIT),
     )
 
 
@@ -277,8 +289,13 @@ def _digest(reader: Reader, name: str) -> Digest:
 
 
 @contextlib.contextmanager
-def _answer(where: str) -> Iterator[None]:
-    """Turn a malformed document into the error of a registry that does not answer as one."""
+def answer_of(where: str) -> Iterator[None]:
+    """Turn a malformed document into the error of a registry that does not answer as one.
+
+    Raises:
+        RegistryError: the document is malformed.
+        TrustError: it names a key that is refused.
+    """
     try:
         yield
     except (FormatError, UsageError) as error:

@@ -24,8 +24,10 @@ from visget.progress import Progress
 class Transport(Protocol):
     """Access to the files of one registry."""
 
-    identity: str
-    """Which registry this is, for pins: the same text for the same place."""
+    location: str
+    """Where the registry is, without credentials: the same text for the same place."""
+    remote: bool
+    """Whether reading needs the network."""
 
     def shown(self, path: str) -> str:
         """Return where the file `path` is, for messages."""
@@ -52,9 +54,11 @@ class Transport(Protocol):
 class DirectoryTransport:
     """A registry in a directory of this machine."""
 
+    remote = False
+
     def __init__(self, root: Path) -> None:
         self.root = Path(os.path.realpath(root))
-        self.identity = str(self.root)
+        self.location = str(self.root)
 
     def shown(self, path: str) -> str:
         """Return where the file `path` is, for messages."""
@@ -86,17 +90,19 @@ class DirectoryTransport:
 class HttpTransport:
     """A registry behind a web server."""
 
+    remote = True
+
     def __init__(
         self, url: str, options: NetworkOptions | None, patience: Patience | None, partial: Path | None
     ) -> None:
-        self.identity = _identity(url)
+        self.location = _location(url)
         self._base = url.rstrip("/")
         self._downloader = Downloader(options, patience)
         self._partial = partial
 
     def shown(self, path: str) -> str:
         """Return where the file `path` is, for messages."""
-        return f"{self.identity}/{path}"
+        return f"{self.location}/{path}"
 
     def read(self, path: str, *, limit: int, what: str) -> bytes | None:
         """Return a document, or None when the server says that it has none."""
@@ -171,7 +177,7 @@ def _missing(what: str, where: str) -> RegistryError:
     )
 
 
-def _identity(url: str) -> str:
+def _location(url: str) -> str:
     """Return `url` in normal form and without credentials.
 
     Raises:

@@ -175,7 +175,9 @@ def publish(path: Path, *, key: Path | SecretKey, registry: str | None = None, s
         RegistryError: other bytes were published under this version, or the registry cannot be written.
     """
     from visget.format.keyfile import read_key
+    from visget.format.owner import first_record
     from visget.format.signing import sign_package
+    from visget.registries import room_of
     from visget.registry.directory import publish as put
     from visget.registry.directory import registry_directory
 
@@ -191,7 +193,9 @@ def publish(path: Path, *, key: Path | SecretKey, registry: str | None = None, s
             where=str(path), details={"findings": errors}, hint="build it again with `visget build`",
         )  # fmt: skip
     progress.step("publishing", f"{package.manifest.name} {package.manifest.version}")
-    return put(directory, package, _with_signatures_beside(sign_package(package, secret), path))
+    envelope = _with_signatures_beside(sign_package(package, secret), path)
+    claim = first_record(package.manifest.name, secret).encode()
+    return put(directory, package, envelope, keys=room_of(settings, directory), claim=claim)
 
 
 # ---- users -----------------------------------------------------------------------------------------------

@@ -24,10 +24,11 @@ def registry() -> None:
 def registry_init(ui: Ui, settings: Settings, *, directory: Path, name: str) -> None:
     """Make DIRECTORY an empty registry; any static web server can serve it."""
     from visget.names import parse_name
+    from visget.registries import rooms
     from visget.registry.directory import init_registry
 
     parse_name(name)
-    where = init_registry(directory.absolute())
+    where = init_registry(directory.absolute(), keys=rooms(settings) / name)
     remembered = remember_registry(settings, name, str(where))
     ui.result(
         {"directory": str(where), "name": name if remembered else None},
@@ -58,7 +59,7 @@ def search(ui: Ui, settings: Settings, *, words: tuple[str, ...], where: str | N
 
     Without a WORD all packages are listed; several WORDs must all match.
     """
-    from visget.obtain import reading
+    from visget.registries import reading
     from visget.registry.search import search as find
 
     with reading(settings, where) as source:

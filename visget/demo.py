@@ -128,7 +128,7 @@ def run_demo(directory: Path, *, settings: Settings, progress: Progress = SILENT
     with importlib.resources.as_file(sources) as project, _timed(seconds, "build"):
         built, package = api.build(project, output=directory / "dist", settings=own, progress=progress)
     with _timed(seconds, "publish"):
-        registry = init_registry(directory / "registry")
+        registry = init_registry(directory / "registry", keys=own.config / "registries" / "default")
         own.keys.mkdir(parents=True, mode=0o700)
         key = own.keys / "default.key"
         write_key(key, SecretKey.generate())

@@ -155,7 +155,7 @@ def _keys(settings: Settings) -> Iterator[Diagnosis]:
 
 
 def _registries(settings: Settings) -> Iterator[Diagnosis]:
-    from visget.obtain import reading
+    from visget.registries import reading
 
     if not settings.registries and settings.registry is None:
         yield Diagnosis(

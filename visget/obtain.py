@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING
 
 from visget.cache.store import Store
 from visget.config import Settings
-from visget.digest import digest_bytes
+from visget.digest import Digest, digest_bytes
 from visget.errors import TrustError
 from visget.names import Requirement
 from visget.progress import SILENT, Progress
-from visget.wiring import network_of
+from visget.registries import reading
+from visget.trusting import decide_for
 
 if TYPE_CHECKING:
     from visget.expectation import Expected
     from visget.format.keys import PublicKey
     from visget.format.owner_chain import OwnerPin
     from visget.format.package import VerifiedPackage
-    from visget.registry.client import Registry
+
+__all__ = ["Obtained", "obtain", "reading"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,27 +41,14 @@ class Obtained:
     """All published versions, newest first."""
     owners: tuple[str, ...]
     """Ids of the keys that own the name."""
-    identity: str
+    identity: Digest
     """Which registry it is, wherever it lies."""
     trusted: tuple[PublicKey, ...]
     """The keys that were accepted for the name."""
     threshold: int
     """How many of them had to sign."""
-    record: OwnerPin | None
-    """The newest owner record; None in a registry without any."""
-
-
-def reading(settings: Settings, registry: str | None) -> Registry:
-    """Return the registry to read from: `registry`, else the configured one; close it, or use it in a with statement.
-
-    Raises:
-        UsageError: none is named or configured.
-    """
-    from visget.registry.client import open_registry
-
-    return open_registry(
-        settings.location(registry), network=network_of(settings), partial=settings.cache / "partial"
-    )
+    record: OwnerPin
+    """The newest owner record."""
 
 
 def obtain(requirement: Requirement, *, registry: str | None = None, trust: str | None = None,
@@ -80,22 +69,24 @@ def obtain(requirement: Requirement, *, registry: str | None = None, trust: str 
     from visget.format.package import open_package, verify_package
     from visget.registry.pins import PinStore
     from visget.registry.select import choose
-    from visget.registry.trust import Pin, accepted_keys
 
     store = Store.open(settings.home)
     pins = PinStore(store.root / "trust")
-    with reading(settings, registry) as source:
+    known = expected.registry if expected is not None else None
+    with reading(settings, registry, progress, expected=known) as source:
         if expected is not None:
-            expected.check_registry(source.identity, source.identity)
+            expected.check_registry(source.identity, source.location)
         releases = source.releases(requirement.name)
         release = choose(releases, requirement)
-        pinned = pins.get(source.identity, requirement.name)
-        known = pinned or (expected.pin if expected is not None else None)
-        accepted = accepted_keys(requirement.name, releases.owners, known.keys if known else (), required=trust)
+        decision = decide_for(
+            source, releases, settings=settings, pins=pins, required=trust,
+            otherwise=expected.pin if expected is not None else None,
+        )  # fmt: skip
+        accepted = decision.accepted
         title = f"{release.name} {release.version}"
         if expected is not None:
-            expected.check_owner(accepted.keys)
-            expected.check_release(release, source.identity)
+            expected.check_owner(accepted.keys, releases.owner_records)
+            expected.check_release(release, source.location)
         if release.yanked is not None:
             progress.note(f"warning: {title} was withdrawn by its owner: {release.yanked or 'no reason given'}")
         data, envelope = store.package(release.vis), store.envelope(release.vis)
@@ -105,22 +96,19 @@ def obtain(requirement: Requirement, *, registry: str | None = None, trust: str 
             data, envelope = source.fetch(release, progress=progress)
         progress.step("verifying", title)
         package = open_package(data)
-        verified = verify_package(package, envelope, accepted.keys)
+        verified = verify_package(package, envelope, accepted.keys, threshold=accepted.threshold)
         if (package.manifest.name, package.manifest.version) != (release.name, release.version):
             raise TrustError(
                 f"the registry offers {title}, but the package is {package.manifest.name} {package.manifest.version}",
-                where=source.identity,
+                where=source.location,
             )
         if remember:
             store.put_package(data)
             store.put_envelope(package.digest, envelope)
-            new = accepted.new_pin or (known.keys if known is not None and pinned is None else None)
-            if new is not None:
-                pin = Pin(keys=new, record=None, how="named" if trust or expected else "first use")
-                pins.remember(source.identity, requirement.name, pin, seen=pinned)
+            decision.remember(pins)
     return Obtained(
-        verified=verified, first_use=accepted.first_use, location=source.identity,
+        verified=verified, first_use=accepted.first_use, location=source.location,
         versions=tuple(str(item.version) for item in reversed(releases.versions)),
-        owners=tuple(owner.id for owner in releases.owners), identity=source.identity, trusted=accepted.keys,
-        threshold=1, record=None,
+        owners=tuple(owner.id for owner in accepted.keys), identity=source.identity, trusted=accepted.keys,
+        threshold=accepted.threshold, record=accepted.state.pin,
     )  # fmt: skip

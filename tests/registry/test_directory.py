@@ -1,13 +1,15 @@
 import itertools
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from crash import survives
-from packagekit import key, package
+from packagekit import claim, key, package
+from registrykit import index_file, stored, tree
 from syncs import Journal
 
 from visget.errors import RegistryError, ResourceError, TrustError, UsageError, VisgetError
@@ -15,20 +17,16 @@ from visget.format.signing import sign_package
 from visget.names import parse_name
 from visget.registry.client import open_registry
 from visget.registry.directory import init_registry, publish, registry_directory
+from visget.registry.operator import sibling
+from visget.registry.tuf_names import bin_of
+from visget.registry.upkeep import refresh
 
 AUTHOR, THIEF = key("author"), key("thief")
 
 
 def put(root, item, *keys):
-    return publish(root, item, sign_package(item, *(keys or (AUTHOR,))))
-
-
-def snapshot(root):
-    return {
-        str(path.relative_to(root)): path.read_bytes()
-        for path in root.rglob("*")
-        if path.is_file() and path.name != ".lock"
-    }
+    keys = keys or (AUTHOR,)
+    return publish(root, item, sign_package(item, *keys), claim=claim(item, *keys))
 
 
 def releases(root, name="xxhash"):
@@ -40,18 +38,20 @@ def releases(root, name="xxhash"):
 
 def test_a_new_registry(tmp_path):
     root = init_registry(tmp_path / "a" / "registry")
-    assert snapshot(root) == {"visget.json": b'{"format":1}\n', "names.json": b'{"format":1,"packages":[]}'}
+    bins = {f"tuf/1.bin-{number:02x}.json" for number in range(256)}
+    others = {"visget.json", *(f"tuf/{name}.json" for name in ("1.root", "1.targets", "1.snapshot", "timestamp"))}
+    assert set(tree(root)) == bins | others
     assert open_registry(str(root)).names() == ()
-    before = snapshot(root)
+    before = tree(root)
     assert init_registry(root) == root
-    assert snapshot(root) == before
+    assert tree(root) == before
 
 
 def test_init_keeps_what_was_published(root):
     put(root, package())
-    before = snapshot(root)
+    before = tree(root)
     init_registry(root)
-    assert snapshot(root) == before
+    assert tree(root) == before
 
 
 def test_a_directory_with_something_else_in_it_is_refused(tmp_path):
@@ -61,16 +61,43 @@ def test_a_directory_with_something_else_in_it_is_refused(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-def test_an_interrupted_init_can_be_repeated(tmp_path):
-    for countdown in itertools.count(1):
+def test_the_keys_lie_outside_the_served_directory_and_are_private(tmp_path):
+    root = init_registry(tmp_path / "registry", keys=tmp_path / "keys")
+    assert {path.name for path in (tmp_path / "keys").iterdir()} == {
+        "registry.json", "root.json", "root.key", "targets.key", "online.key", "staged",
+    }  # fmt: skip
+    assert [path.stat().st_mode & 0o777 for path in (tmp_path / "keys").glob("*.key")] == [0o600] * 3
+    assert (tmp_path / "keys").stat().st_mode & 0o777 == 0o700
+    secrets = [json.loads(path.read_bytes())["secret"] for path in (tmp_path / "keys").glob("*.key")]
+    assert not [name for name, data in tree(root).items() for secret in secrets if secret.encode() in data]
+    for inside in (tmp_path / "another", tmp_path / "another" / "keys"):
+        with pytest.raises(UsageError, match="must not lie in the directory that is served"):
+            init_registry(tmp_path / "another", keys=inside)
+    with pytest.raises(UsageError, match="keys of another registry"):
+        init_registry(tmp_path / "third", keys=tmp_path / "keys")
+
+
+def interrupted(tmp_path, action, check, step):
+    """Kill `action` at its Nth call for N = 1, 1 + step, ..., and check what is left each time."""
+    for countdown in itertools.count(1, step):
         root = tmp_path / str(countdown)
-        done = survives(lambda root=root: init_registry(root), countdown)
-        init_registry(root)
-        assert sorted(snapshot(root)) == ["names.json", "visget.json"]
-        put(root, package())
+        done = survives(lambda root=root: action(root), countdown)
+        check(root)
         if done:
-            assert countdown > 8
-            return
+            return countdown
+    raise AssertionError
+
+
+@pytest.mark.parametrize("step", [41, pytest.param(1, marks=pytest.mark.long)])
+def test_an_interrupted_init_can_be_repeated(tmp_path, step):
+    def check(root):
+        init_registry(root)
+        assert open_registry(str(root)).names() == ()
+        assert not list((root / ".new").iterdir())
+        put(root, package())
+        shutil.rmtree(root)
+
+    assert interrupted(tmp_path, init_registry, check, step) > 500
 
 
 def test_a_place_that_cannot_be_a_directory_is_a_clear_error(tmp_path):
@@ -117,12 +144,12 @@ def test_only_the_first_of_several_signers_claims(root):
 
 def test_later_versions_need_the_owners_signature(root):
     put(root, package())
-    before = snapshot(root)
+    before = tree(root)
     with pytest.raises(TrustError, match="belongs to another key") as caught:
         put(root, package(version="1.1"), THIEF)
     assert THIEF.public.id in caught.value.message
     assert AUTHOR.public.id in caught.value.message
-    assert snapshot(root) == before
+    assert tree(root) == before
     done = put(root, package(version="1.1"), THIEF, AUTHOR)
     assert (done.claimed, done.signer) == (False, AUTHOR.public.id)
     assert releases(root).owners == (AUTHOR.public,)
@@ -131,7 +158,7 @@ def test_later_versions_need_the_owners_signature(root):
 @pytest.mark.parametrize("case", ["unsigned", "other package", "garbage", "flipped", "owner named, thief signed"])
 def test_a_bad_signature_changes_nothing(root, case):
     put(root, package())
-    before = snapshot(root)
+    before = tree(root)
     item = package(version="1.1")
     envelope = json.loads(sign_package(item, AUTHOR))
     if case == "unsigned":
@@ -147,18 +174,18 @@ def test_a_bad_signature_changes_nothing(root, case):
     with pytest.raises(VisgetError) as caught:
         publish(root, item, data)
     assert caught.value.exit_code in (3, 5)
-    assert snapshot(root) == before
+    assert tree(root) == before
     with pytest.raises(VisgetError):
-        publish(root, package("fresh-name"), data)
-    assert snapshot(root) == before
+        publish(root, package("fresh-name"), data, claim=claim(package("fresh-name"), AUTHOR))
+    assert tree(root) == before
 
 
 def test_the_same_bytes_again_are_well_and_change_nothing(root):
     put(root, package())
-    before = snapshot(root)
+    before = tree(root)
     done = put(root, package())
     assert (done.fresh, done.claimed) == (False, False)
-    assert snapshot(root) == before
+    assert tree(root) == before
     with pytest.raises(TrustError):
         put(root, package(), THIEF)
 
@@ -166,11 +193,11 @@ def test_the_same_bytes_again_are_well_and_change_nothing(root):
 @pytest.mark.parametrize("version", ["1.0", "1.0.0"])
 def test_a_version_never_changes(root, version):
     put(root, package())
-    before = snapshot(root)
+    before = tree(root)
     with pytest.raises(RegistryError, match="is already published with other content") as caught:
         put(root, package(version=version, filling=b"changed"))
     assert "raise the version" in caught.value.hint
-    assert snapshot(root) == before
+    assert tree(root) == before
 
 
 @pytest.mark.parametrize(
@@ -180,10 +207,10 @@ def test_names_that_look_alike_are_refused(root, first, second):
     if second == "1z4":
         second = "iz4"
     put(root, package(first))
-    before = snapshot(root)
+    before = tree(root)
     with pytest.raises(RegistryError, match="too similar"):
         put(root, package(second), THIEF)
-    assert snapshot(root) == before
+    assert tree(root) == before
     put(root, package(first, "1.1"))
 
 
@@ -203,25 +230,88 @@ def test_there_must_be_a_registry(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_damaged_file_is_mended_by_publishing_again(root):
+@pytest.mark.parametrize("instead", [b"half", None])
+def test_a_damaged_file_is_mended_by_publishing_again(root, instead):
     item = package()
     put(root, item)
-    good = snapshot(root)
-    for path in (root / "blobs").iterdir():
-        path.chmod(0o600)
-        path.write_bytes(b"half")
-    (root / "names.json").write_bytes(b"{")
+    good = tree(root)
+    for path in [*stored(root, "vis"), *stored(root, "dsse"), *(root / "t").glob("*.names*.json")]:
+        path.unlink()
+        if instead is not None:
+            path.write_bytes(instead)
     put(root, item)
-    assert snapshot(root) == good
+    assert tree(root) == good
 
 
-def test_a_malformed_index_stops_publishing(root):
+def test_a_damaged_index_stops_publishing(root):
     put(root, package())
-    (root / "index" / "xxhash.json").write_text("{}")
-    before = snapshot(root)
-    with pytest.raises(RegistryError, match="malformed"):
+    path = index_file(root, "xxhash")
+    path.unlink()
+    path.write_text("{}")
+    before = tree(root)
+    with pytest.raises(RegistryError, match="damaged"):
         put(root, package(version="1.1"))
-    assert snapshot(root) == before
+    assert tree(root) == before
+
+
+def test_nothing_is_signed_that_this_registry_did_not_sign(root, tmp_path):
+    """Somebody who can write in the served directory, but has no key, cannot make the publisher sign his files."""
+    put(root, package())
+    other = init_registry(tmp_path / "other")
+    put(other, package("evil"), THIEF)
+    for name in ("timestamp.json", "2.snapshot.json", f"2.{bin_of('idx__evil.json')}.json"):
+        shutil.copy(other / "tuf" / name, root / "tuf" / name)
+    with pytest.raises(TrustError, match="signatures do not suffice"):
+        put(root, package("zlib"))
+
+
+def test_an_old_copy_put_back_is_noticed(root, tmp_path):
+    put(root, package())
+    copy = shutil.copytree(root, tmp_path / "copy")
+    put(root, package(version="1.1"))
+    shutil.rmtree(root)
+    shutil.copytree(copy, root)
+    with pytest.raises(RegistryError, match="older state than was signed last") as caught:
+        put(root, package(version="1.2"))
+    assert "--restored" in caught.value.hint
+    # The operator knows better: what follows is newer than whatever clients have seen.
+    refresh(root, sibling(root), restored=True)
+    put(root, package(version="1.2"))
+    assert [str(item.version) for item in releases(root).versions] == ["1.0", "1.2"]
+
+
+def test_without_the_keys_nothing_is_published(root):
+    shutil.rmtree(sibling(root))
+    before = tree(root)
+    with pytest.raises(UsageError, match="keys are not here"):
+        put(root, package())
+    assert tree(root) == before
+
+
+def test_without_the_online_key_nothing_is_published(root):
+    (sibling(root) / "online.key").unlink()
+    with pytest.raises(UsageError, match="online key is not here"):
+        put(root, package())
+
+
+def test_the_offline_keys_may_be_moved_away(root):
+    for name in ("root.key", "targets.key"):
+        (sibling(root) / name).unlink()
+    put(root, package())
+    assert len(releases(root).versions) == 1
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A registry with one package, to be copied."""
+    root = init_registry(tmp_path_factory.mktemp("small") / "registry")
+    put(root, package())
+    return root
+
+
+def fresh(template, root):
+    shutil.copytree(sibling(template), sibling(root))
+    return shutil.copytree(template, root)
 
 
 # ---- faults, crashes, races ---------------------------------------------------------------------------------
@@ -231,12 +321,11 @@ def test_a_malformed_index_stops_publishing(root):
     ("write", 28, ResourceError), ("fsync", 5, ResourceError), ("replace", 28, ResourceError),
     ("open", 24, ResourceError), ("open", 30, RegistryError), ("open", 13, RegistryError),
 ])  # fmt: skip
-def test_a_fault_at_each_call(tmp_path, monkeypatch, name, code, family):
+def test_a_fault_at_each_call(small, tmp_path, monkeypatch, name, code, family):
     original = getattr(os, name)
     for nth in itertools.count(1):
-        root = init_registry(tmp_path / str(nth))
-        put(root, package())
-        old = snapshot(root)
+        root = fresh(small, tmp_path / str(nth))
+        old = tree(root)
         calls = []
 
         def fails(*args, calls=calls, nth=nth, **kwargs):
@@ -254,8 +343,8 @@ def test_a_fault_at_each_call(tmp_path, monkeypatch, name, code, family):
             if len(calls) < nth:
                 break
         assert [str(item.version) for item in releases(root).versions] in (["1.0"], ["1.0", "1.1"])
-        assert {name: data for name, data in snapshot(root).items() if name.startswith("blobs")}.items() >= {
-            name: data for name, data in old.items() if name.startswith("blobs")
+        assert {name: data for name, data in tree(root).items() if ".pkg__" in name}.items() >= {
+            name: data for name, data in old.items() if ".pkg__" in name
         }.items()
         put(root, package(version="1.1"))
         assert open_registry(str(root)).names()[0].latest == "1.1"
@@ -264,37 +353,36 @@ def test_a_fault_at_each_call(tmp_path, monkeypatch, name, code, family):
 
 
 @pytest.mark.parametrize("action", ["new", "more"])
-def test_kill_while_publishing(tmp_path, action):
-    for countdown in itertools.count(1):
-        root = init_registry(tmp_path / str(countdown))
-        put(root, package())
-        item = package("zlib") if action == "new" else package(version="1.1")
-        done = survives(lambda root=root, item=item: put(root, item), countdown)
+def test_kill_while_publishing(small, tmp_path, action):
+    item = package("zlib") if action == "new" else package(version="1.1")
+
+    def check(root):
         registry = open_registry(str(root))
-        for entry in registry.names():
+        entries = registry.names()
+        assert [(entry.name, entry.latest) for entry in entries] in (
+            [[("xxhash", "1.0")], [("xxhash", "1.0"), ("zlib", "1.0")]] if action == "new"
+            else [[("xxhash", "1.0")], [("xxhash", "1.1")]]
+        )  # fmt: skip
+        for entry in entries:
             # Everything that a reader can see is complete.
             for release in registry.releases(entry.name).versions:
                 registry.fetch(release)
-        if action == "new":
-            assert (root / "index" / "zlib.json").exists() or not done
-        else:
-            assert len(registry.releases(parse_name("xxhash")).versions) in ((2,) if done else (1, 2))
         put(root, item)
         assert [(entry.name, entry.latest) for entry in open_registry(str(root)).names()] == (
             [("xxhash", "1.0"), ("zlib", "1.0")] if action == "new" else [("xxhash", "1.1")]
         )
         assert not list(root.rglob("*.tmp"))
+        assert not list((root / ".new").iterdir())
+
+    for countdown in itertools.count(1):
+        root = tmp_path / str(countdown)
+        fresh(small, root)
+        done = survives(lambda root=root: put(root, item), countdown)
+        check(root)
+        shutil.rmtree(root)
         if done:
             assert countdown > 15
             return
-
-
-def test_what_a_killed_publisher_left_unlisted_is_listed_by_the_next(root):
-    put(root, package())
-    put(root, package("zlib"))
-    (root / "names.json").write_bytes(b'{"format":1,"packages":[]}')
-    put(root, package("lz4"))
-    assert [entry.name for entry in open_registry(str(root)).names()] == ["lz4", "xxhash", "zlib"]
 
 
 @pytest.mark.parametrize("racers", [6, pytest.param(20, marks=pytest.mark.long)])
@@ -303,14 +391,16 @@ def test_publishers_of_one_version_at_once(root, racers):
     code = f"""
 import sys; sys.path.insert(0, {str(support)!r})
 from pathlib import Path
-from packagekit import key, package
+from packagekit import claim, key, package
+from registrykit import index_file, stored, tree
 from syncs import Journal
 from visget.errors import RegistryError
 from visget.format.signing import sign_package
 from visget.registry.directory import publish
 item = package(filling=sys.argv[2].encode())
 try:
-    print(publish(Path(sys.argv[1]), item, sign_package(item, key("author"))).fresh)
+    author = key("author")
+    print(publish(Path(sys.argv[1]), item, sign_package(item, author), claim=claim(item, author)).fresh)
 except RegistryError as error:
     assert "already published" in error.message
     print("other")
@@ -322,13 +412,16 @@ except RegistryError as error:
     words = sorted(process.communicate()[0].strip() for process in processes)
     assert words.count("True") == 1
     assert words.count("other") == racers // 2
-    assert len(list((root / "blobs").iterdir())) == 2
+    assert (len(stored(root, "vis")), len(stored(root, "dsse"))) == (1, 1)
 
 
-def test_files_are_durable_before_the_index_and_the_index_before_the_names(root, monkeypatch):
+def test_files_are_durable_before_what_names_them_and_the_timestamp_comes_last(root, monkeypatch):
     put(root, package())
     journal = Journal(root, monkeypatch)
     put(root, package(version="1.1"))
-    journal.check("blobs", "index/xxhash.json", "names.json")
-    order = [Path(target).relative_to(root).parts[0] for target, _ in journal.renames]
-    assert order == ["blobs", "blobs", "index", "names.json"]
+    journal.check("t", "tuf")
+    order = [str(Path(target).relative_to(root)) for target, _ in journal.renames if Path(target).is_relative_to(root)]
+    kinds = ["t" if path.startswith("t/") else path.partition(".")[2] for path in order]
+    assert kinds[: kinds.count("t")] == ["t"] * kinds.count("t")
+    assert kinds[kinds.count("t") :][-2:] == ["snapshot.json", "json"]
+    assert order[-1] == "tuf/timestamp.json"

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import pytest
@@ -6,15 +7,13 @@ from packagekit import key, package
 from visget.errors import RegistryError, TrustError, UnsupportedError
 from visget.registry.protocol import (
     NameEntry,
+    OwnerFile,
     Release,
     Releases,
     encode_names,
     encode_releases,
     encode_root,
     entry_of,
-    envelope_path,
-    index_path,
-    package_path,
     parse_names,
     parse_releases,
     parse_root,
@@ -55,10 +54,10 @@ def test_unknown_keys_are_ignored():
     assert parse_releases(changed("versions.0.later", 1), "xxhash", "w") == RELEASES
 
 
-def test_paths_are_made_of_names_and_digests():
-    assert index_path("xxhash") == "index/xxhash.json"
-    assert package_path(RELEASE) == f"blobs/{PACKAGE.digest}.vis"
-    assert envelope_path(RELEASE) == f"blobs/{'f' * 64}.dsse"
+def test_owner_records_survive_a_round_trip():
+    records = (OwnerFile(digest="a" * 64, size=7), OwnerFile(digest="b" * 64, size=8))
+    releases = dataclasses.replace(RELEASES, records=records)
+    assert parse_releases(encode_releases(releases), "xxhash", "w").records == records
 
 
 @pytest.mark.parametrize(
@@ -72,7 +71,8 @@ def test_paths_are_made_of_names_and_digests():
         ("versions.0.size", 1.5), ("versions.0.dsse_size", 1 << 20), ("versions.0.summary", "a\x1b[31mb"),
         ("versions.0.summary", "a" * 5000), ("versions.0.summary", "a\u202eb"), ("versions.0.yanked", 1),
         ("versions.0.epoch", 0), ("versions.0.dependencies", [1]), ("versions.0.functions", None),
-        ("versions.0.size", ...),
+        ("versions.0.size", ...), ("records", {}), ("records", [{}]), ("records", [{"sha256": "x", "size": 1}]),
+        ("records", [{"sha256": "a" * 64, "size": 1 << 20}]), ("records", [{"sha256": "a" * 64, "size": 1}] * 5000),
     ],
 )  # fmt: skip
 def test_a_malformed_index_is_refused(path, value):
@@ -107,9 +107,9 @@ def test_what_is_not_strict_json_is_refused(data):
 
 def test_a_later_format_says_so():
     parse_root(encode_root(), "w")
-    parse_root(b'{"format": 1, "title": "Team"}', "w")
-    with pytest.raises(UnsupportedError, match="format 2") as caught:
-        parse_root(b'{"format": 2}', "w")
+    parse_root(b'{"format": 2, "title": "Team"}', "w")
+    with pytest.raises(UnsupportedError, match="format 3") as caught:
+        parse_root(b'{"format": 3}', "w")
     assert "pip install -U visget" in caught.value.hint
     for data in (b"", b"{}", b'{"format": 0}', b'{"format": "1"}', b"<html>"):
         with pytest.raises(RegistryError):

@@ -1,0 +1,75 @@
+"""Registries as the settings know them: where they are, which root is trusted, and where their keys lie.
+
+Invariant: only who holds a registry's keys signs for it, and reading one that this user keeps renews its
+signatures before they run out, so that a registry on one's own disk never expires for oneself.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from visget.config import Settings
+from visget.errors import VisgetError
+from visget.progress import SILENT, Progress
+from visget.wiring import network_of
+
+if TYPE_CHECKING:
+    from visget.digest import Digest
+    from visget.registry.client import Registry
+
+
+def rooms(settings: Settings) -> Path:
+    """Return the directory of the rooms of the registries that this user keeps."""
+    return settings.config / "registries"
+
+
+def room_of(settings: Settings, directory: Path) -> Path:
+    """Return the operator's room of the registry in `directory`; whether it is there is another question."""
+    from visget.registry.operator import find_room
+
+    return find_room(rooms(settings), directory)
+
+
+def reading(
+    settings: Settings, registry: str | None, progress: Progress = SILENT, *, expected: Digest | None = None
+) -> Registry:
+    """Return the registry to read from: `registry`, else the configured one; close it, or use it in a with statement.
+
+    Args:
+        settings: where registries are, and how to reach them.
+        registry: a name, directory or URL; None means the configured one.
+        progress: told what the user should know.
+        expected: which registry it must be when this user does not know it yet.
+
+    Raises:
+        UsageError: none is named or configured.
+    """
+    from visget.cache.store import Store
+    from visget.registry.client import open_registry
+
+    location = settings.location(registry)
+    _keep_valid(settings, location)
+    store = Store.open(settings.home)
+    return open_registry(
+        location, network=network_of(settings), partial=settings.cache / "partial", trust=store.root / "trust",
+        progress=progress, expected=expected,
+    )  # fmt: skip
+
+
+def _keep_valid(settings: Settings, location: str) -> None:
+    """Renew the signatures of a registry that this user keeps, when half of their time is over."""
+    if location.lower().startswith(("http://", "https://")):
+        return
+    from visget.registry.client import directory_of
+    from visget.registry.upkeep import refresh, timestamp_due
+
+    try:
+        directory = directory_of(location)
+        room = room_of(settings, directory)
+        if (room / "registry.json").exists() and timestamp_due(directory, room, time.time()):
+            refresh(directory, room)
+    except VisgetError:
+        # Reading may still work, and says better what is wrong when it does not.
+        return
