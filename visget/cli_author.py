@@ -1,4 +1,4 @@
-"""The commands of library authors: init, build, check, publish.
+"""The commands of library authors: init, build, check, publish, yank.
 
 Invariant: each command is one function that reads its options, calls visget.api, and prints the result.
 """
@@ -13,7 +13,7 @@ import click
 from visget.cli_common import Ui, command, counted
 from visget.cli_signing import passphrase_options, signing_key
 from visget.config import Settings, with_options
-from visget.errors import EXIT_REFUSED
+from visget.errors import EXIT_REFUSED, UsageError
 from visget.passphrase import Passphrases
 
 
@@ -134,4 +134,35 @@ def publish(ui: Ui, settings: Settings, *, file: Path, registry: str | None, key
         done.as_dict(),
         f"{verb} {done.name} {done.version} (sha256 {done.digest[:16]}...) signed by {done.signer}"
         + (f"\n{done.name} now belongs to that key" if done.claimed else ""),
+    )
+
+
+@command(
+    "yank",
+    example="visget yank mylib==1.0 --reason 'wrong results for NaN; use 1.0.1'\nvisget yank mylib==1.0 --undo",
+)
+@click.argument("what", metavar="NAME==VERSION")
+@click.option("--reason", metavar="TEXT", help="Why nobody should choose it any more; one line, shown to users.")
+@click.option("--undo", is_flag=True, help="Put it in good standing again.")
+@click.option("--registry", metavar="NAME|DIR", help="The registry. [env: VISGET_REGISTRY]")
+def yank(ui: Ui, settings: Settings, *, what: str, reason: str | None, undo: bool, registry: str | None) -> None:
+    """Withdraw a published version.
+
+    It is no longer chosen, but stays for those who name it exactly or have locked it; they are shown the reason.
+    """
+    from visget.names import exact_version
+    from visget.registries import room_of
+    from visget.registry.directory import registry_directory
+    from visget.registry.yank import check_reason, set_standing
+
+    name, version = exact_version(what)
+    if undo == (reason is not None):
+        raise UsageError("give either --reason TEXT or --undo", hint="the reason is shown to those who still use it")
+    why = None if reason is None else check_reason(reason)
+    directory = registry_directory(settings.location(registry))
+    changed = set_standing(directory, name, version, why, keys=room_of(settings, directory))
+    now = f"{name} {version} is {'withdrawn' if why else 'in good standing'}"
+    ui.result(
+        {"name": name, "version": str(version), "yanked": why, "changed": changed},
+        now if changed else f"nothing changed: {now}",
     )

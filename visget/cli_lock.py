@@ -1,6 +1,7 @@
-"""The commands of lock files: lock, sync.
+"""The commands of lock files and bundles: lock, sync, bundle.
 
-Invariant: each command is one function that reads its options, calls visget.locking, and prints the result.
+Invariant: each command is one function that reads its options, calls visget.locking or visget.bundling, and prints
+the result.
 """
 
 from __future__ import annotations
@@ -98,3 +99,35 @@ def sync(ui: Ui, settings: Settings, *, path: Path, locked: bool, frozen: bool, 
             + [f"{counted(len(found.packages), 'package')} as {path} says"]
         ),
     )  # fmt: skip
+
+
+@command(
+    "bundle",
+    example="visget bundle xxhash 'zlib>=1.2' -o ./bundle\nvisget bundle --file visget.lock -o ./bundle\n"
+    "visget install xxhash --registry ./bundle --offline\nvisget sync --frozen --registry ./bundle",
+)
+@click.argument("requirements", nargs=-1, metavar="[NAME[==VERSION]]...")
+@click.option("--output", "-o", type=click.Path(path_type=Path), required=True, metavar="DIR",
+              help="The bundle: a directory that is new or empty.")  # fmt: skip
+@click.option("--file", "path", type=click.Path(path_type=Path), metavar="FILE",
+              help="Take the versions of this lock file; without a NAME, all its packages.")  # fmt: skip
+@click.option("--registry", metavar="NAME|DIR|URL", help="Where to look. [env: VISGET_REGISTRY]")
+def bundle(ui: Ui, settings: Settings, *, requirements: tuple[str, ...], output: Path, path: Path | None,
+           registry: str | None) -> None:  # fmt: skip
+    """Pack packages for a machine without network.
+
+    The bundle is a small registry with the signed metadata of the real one. Its lock file fixes what is in it.
+    """
+    from visget.bundling import make_bundle
+
+    done = make_bundle(
+        output, requirements, lock_file=path, registry=registry, settings=settings, progress=ui
+    )
+    packages = [{"name": item.name, "version": str(item.version), "digest": item.digest} for item in done.lock.packages]
+    ui.result(
+        {"directory": str(output), "packages": packages, "files": done.files, "bytes": done.size},
+        "\n".join(
+            [f"{item['name']} {item['version']}" for item in packages]
+            + [f"{counted(len(packages), 'package')} in {output}, {done.size:,} bytes"]
+        ),
+    )

@@ -29,7 +29,7 @@ class Expected:
 
     name: PackageName
     """The package."""
-    registry: str | None
+    registry: Digest | None
     """The identity of its registry; None when it may come from another one now."""
     digest: Digest | None
     """The digest of its file; None when another version is wanted."""

@@ -40,8 +40,8 @@ class LockError(VisgetError):
 class LockedRegistry:
     """A registry that packages come from."""
 
-    identity: str
-    """Which registry it is, wherever it lies."""
+    identity: Digest
+    """Which registry it is, wherever it lies: the digest of its first root."""
     location: str
     """Where it lay when the file was written."""
 
@@ -56,14 +56,14 @@ class LockedPackage:
     """Its version."""
     digest: Digest
     """The digest of its file."""
-    registry: str
+    registry: Digest
     """The identity of the registry that it comes from."""
     owners: tuple[PublicKey, ...]
     """The owner's keys when it was locked."""
     threshold: int = 1
     """How many of them had to sign."""
     record: OwnerPin | None = None
-    """The newest owner record then; None where the registry has none."""
+    """The newest owner record then; None when only keys are known."""
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}"
@@ -131,7 +131,7 @@ def encode_lock(lock: Lock) -> str:
     """Return the text of the lock file."""
     blocks = [f"version = {_VERSION}\n" + _array("requirements", map(str, lock.requirements))]
     blocks += [
-        f"[[registry]]\nidentity = {_quoted(item.identity)}\nlocation = {_quoted(item.location)}\n"
+        f"[[registry]]\nidentity = {_quoted(_digest_text(item.identity))}\nlocation = {_quoted(item.location)}\n"
         for item in lock.registries
     ]
     blocks += ["".join(_package_lines(item)) for item in lock.packages]
@@ -142,14 +142,18 @@ def _package_lines(package: LockedPackage) -> Iterator[str]:
     yield "[[package]]\n"
     yield f"name = {_quoted(package.name)}\n"
     yield f"version = {_quoted(str(package.version))}\n"
-    yield f"digest = {_quoted('sha256:' + package.digest)}\n"
-    yield f"registry = {_quoted(package.registry)}\n"
+    yield f"digest = {_quoted(_digest_text(package.digest))}\n"
+    yield f"registry = {_quoted(_digest_text(package.registry))}\n"
     yield _array("owners", (key.id for key in package.owners))
     if package.threshold != 1:
         yield f"threshold = {package.threshold}\n"
     if package.record is not None:
         yield f"owner-seq = {package.record.seq}\n"
-        yield f"owner-record = {_quoted('sha256:' + package.record.sha256)}\n"
+        yield f"owner-record = {_quoted(_digest_text(package.record.sha256))}\n"
+
+
+def _digest_text(digest: Digest) -> str:
+    return f"sha256:{digest}"
 
 
 def _array(key: str, texts: Iterable[str]) -> str:
@@ -220,7 +224,7 @@ def _tables(top: Table, key: str) -> Iterator[Table]:
 
 
 def _registry(table: Table) -> LockedRegistry:
-    identity = table.needed("identity", '"..."')
+    identity = _digest(table, "identity")
     table.require("location", '"https://..."')
     # As it is: the path of a directory may hold what no other text here may.
     location: str = table.get("location", str, '"https://..."') or ""
@@ -248,7 +252,7 @@ def _package(table: Table) -> LockedPackage:
         name=parsed,
         version=number,
         digest=_digest(table, "digest"),
-        registry=table.needed("registry", '"..."'),
+        registry=_digest(table, "registry"),
         owners=owners,
         threshold=1 if threshold is None else threshold,
         record=_record(table),

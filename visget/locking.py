@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from visget.cache.store import Store
 from visget.config import Settings, read_settings
-from visget.errors import TrustError, UsageError
+from visget.errors import FormatError, TrustError, UsageError
 from visget.expectation import Expected
 from visget.files import atomic_write, translated
 from visget.installing import InstallResult, install_verified
@@ -97,24 +97,50 @@ def update_lock(
     settings = settings or read_settings()
     old = read_lock(path) if path.exists() else Lock()
     asked = [Requirement.parse(text) for text in texts]
+    new = resolve_lock(old, asked, path, registry=registry, trust=trust, upgrade=upgrade, settings=settings,
+                       progress=progress)  # fmt: skip
+    text = encode_lock(new).encode("utf-8")
+    with translated("write the lock file", path):
+        written = not path.exists() or path.read_bytes() != text
+        if written:
+            atomic_write(path, text)
+    return LockResult(lock=new, written=written, changes=_changes(old, new))
+
+
+def resolve_lock(
+    old: Lock,
+    asked: Sequence[Requirement],
+    path: Path,
+    *,
+    registry: str | None = None,
+    trust: str | None = None,
+    upgrade: bool = False,
+    settings: Settings,
+    progress: Progress = SILENT,
+) -> Lock:
+    """Return what update_lock() writes, given what the file says now; nothing is written.
+
+    Raises:
+        VisgetError: as update_lock().
+    """
     named = {item.name for item in asked}
-    wanted = [item for item in old.requirements if item.name not in named] + asked
+    wanted = [item for item in old.requirements if item.name not in named] + list(asked)
     if not wanted:
-        raise UsageError("nothing is to be locked", where=str(path), hint="name packages: visget lock NAME...")
+        raise UsageError("nothing is named", where=str(path), hint="name packages: NAME, NAME==1.2 or NAME>=1.2,<2")
     if len(named) != len(asked):
         raise UsageError("a package is named twice", hint="join its clauses with a comma: NAME>=1,<2")
     packages, registries = [], {item.identity: item for item in old.registries}
     with Store.open(settings.home).in_use():
         for requirement in wanted:
             before = old.package(requirement.name)
-            renew = requirement.name in named if registry is not None else False
+            renew = registry is not None and requirement.name in named
             renew = renew or (upgrade and (not named or requirement.name in named))
             if before is not None and satisfies(before, requirement) and not renew:
                 packages.append(before)
                 continue
             where = registry
             if before is not None and registry is None:
-                where = _location(old.registry(before), path, settings)
+                where = location_of(old.registry(before), path, settings)
             expected = None if before is None else _expected(before, elsewhere=registry is not None)
             found = obtain(
                 requirement, registry=where, trust=trust, settings=settings, progress=progress, expected=expected
@@ -125,13 +151,7 @@ def update_lock(
             registries[found.identity] = LockedRegistry(
                 identity=found.identity, location=_portable(found.location, path)
             )
-    new = make_lock(wanted, registries.values(), packages)
-    text = encode_lock(new).encode("utf-8")
-    with translated("write the lock file", path):
-        written = not path.exists() or path.read_bytes() != text
-        if written:
-            atomic_write(path, text)
-    return LockResult(lock=new, written=written, changes=_changes(old, new))
+    return make_lock(wanted, registries.values(), packages)
 
 
 def check_lock(path: Path, texts: Sequence[str] = (), *, settings: Settings | None = None,
@@ -152,7 +172,7 @@ def check_lock(path: Path, texts: Sequence[str] = (), *, settings: Settings | No
     if not settings.offline:
         for package in lock.packages:
             progress.step("checking", str(package))
-            _obtain_locked(lock, package, path, None, settings, progress, remember=False)
+            obtain_locked(lock, package, path, None, settings, progress, remember=False)
     return lock
 
 
@@ -190,10 +210,10 @@ def sync(
     done = []
     with store.in_use():
         for package in lock.packages:
-            source = _location(lock.registry(package), path, settings)
-            verified = _in_store(store, package) if mode == "frozen" else None
+            source = registry or location_of(lock.registry(package), path, settings)
+            verified = _at_hand(store, package, settings.location(source)) if mode == "frozen" else None
             if verified is None:
-                found_there = _obtain_locked(lock, package, path, registry, settings, progress)
+                found_there = obtain_locked(lock, package, path, registry, settings, progress)
                 verified, source = found_there.verified, found_there.location
             done.append(
                 install_verified(
@@ -203,34 +223,76 @@ def sync(
     return lock, done
 
 
-def _obtain_locked(lock: Lock, package: LockedPackage, path: Path, registry: str | None, settings: Settings,
-                   progress: Progress, *, remember: bool = True) -> Obtained:  # fmt: skip
+def obtain_locked(
+    lock: Lock,
+    package: LockedPackage,
+    path: Path,
+    registry: str | None,
+    settings: Settings,
+    progress: Progress,
+    *,
+    remember: bool = True,
+) -> Obtained:
+    """Fetch and verify a package of the lock file `path` and hold it to what the file says.
+
+    Args:
+        lock: the content of the file.
+        package: the package.
+        path: the file.
+        registry: where to fetch from; None means where the file says.
+        remember: keep the bytes and what was learnt about its owner.
+
+    Raises:
+        VisgetError: as visget.obtain.obtain(); TrustError also when registry, owner or bytes are not the locked ones.
+    """
     # === and not ==, which would also take a local version (1.0+x for 1.0).
     return obtain(
         Requirement.parse(f"{package.name}==={package.version}"),
-        registry=registry or _location(lock.registry(package), path, settings), settings=settings,
+        registry=registry or location_of(lock.registry(package), path, settings), settings=settings,
         progress=progress, remember=remember, expected=_expected(package, elsewhere=False, same=True),
     )  # fmt: skip
 
 
-def _in_store(store: Store, package: LockedPackage) -> VerifiedPackage | None:
-    """Return the package from the store, verified with the locked keys; None when it is not there or not so signed."""
+def _at_hand(store: Store, package: LockedPackage, location: str) -> VerifiedPackage | None:
+    """Return the package from the store or a directory, verified with the locked keys; None when it is in neither."""
+    data, envelope = store.package(package.digest), store.envelope(package.digest)
+    if data is not None and envelope is not None:
+        found = _verified(package, data, [envelope])
+        if found is not None:
+            return found[0]
+    if location.lower().startswith(("http://", "https://")):
+        return None
+    from visget.registry.bundle import take
+    from visget.registry.client import directory_of
+
+    taken = take(directory_of(location), package.name, package.version, package.digest)
+    found = None if taken is None else _verified(package, *taken)
+    if taken is None or found is None:
+        return None
+    store.put_package(taken[0])
+    store.put_envelope(package.digest, found[1])
+    return found[0]
+
+
+def _verified(
+    package: LockedPackage, data: bytes, envelopes: Sequence[bytes]
+) -> tuple[VerifiedPackage, bytes] | None:
+    """Return the package and the envelope that the locked keys signed; None when they signed none of these."""
     from visget.format.package import open_package, verify_package
 
-    data, envelope = store.package(package.digest), store.envelope(package.digest)
-    if data is None or envelope is None:
-        return None
     opened = open_package(data)
     if (opened.manifest.name, opened.manifest.version) != (package.name, package.version):
         raise TrustError(
             f"the lock file calls this package {package}, but it is {opened.manifest.name} {opened.manifest.version}",
             details={"digest": package.digest},
         )
-    try:
-        return verify_package(opened, envelope, package.owners, threshold=package.threshold)
-    except TrustError:
-        # Signed anew by a later owner, perhaps: the registry has the records that lead there.
-        return None
+    for envelope in envelopes:
+        try:
+            return verify_package(opened, envelope, package.owners, threshold=package.threshold), envelope
+        except (TrustError, FormatError):
+            # Signed anew by a later owner, perhaps: the registry has the records that lead there.
+            continue
+    return None
 
 
 def _expected(package: LockedPackage, *, elsewhere: bool, same: bool = False) -> Expected:
@@ -289,8 +351,8 @@ def _portable(location: str, path: Path) -> str:
     return f"./{found.relative_to(base).as_posix()}" if found.is_relative_to(base) else str(found)
 
 
-def _location(registry: LockedRegistry, path: Path, settings: Settings) -> str:
-    """Return where a locked registry is, for this machine."""
+def location_of(registry: LockedRegistry, path: Path, settings: Settings) -> str:
+    """Return where a registry of the lock file `path` is, for this machine and this user."""
     if "://" not in registry.location:
         return str(path.resolve().parent / registry.location)
     from visget.network import split_credentials

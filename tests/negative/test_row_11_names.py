@@ -94,8 +94,9 @@ def test_row_11_in_a_lock_file(tmp_path, name):
     quoted = json.dumps(name)
     for text in (
         f"version = 1\nrequirements = [{quoted}]\n",
-        f'version = 1\n[[registry]]\nidentity = "x"\nlocation = "/x"\n[[package]]\nname = {quoted}\nversion = "1"\n'
-        f'registry = "x"\ndigest = "sha256:{"0" * 64}"\nowners = ["{key().public.id}"]\n',
+        f'version = 1\n[[registry]]\nidentity = "sha256:{"0" * 64}"\nlocation = "/x"\n'
+        f'[[package]]\nname = {quoted}\nversion = "1"\n'
+        f'registry = "sha256:{"0" * 64}"\ndigest = "sha256:{"0" * 64}"\nowners = ["{key().public.id}"]\n',
     ):
         path.write_text(text)
         if name.strip() != name and "requirements" in text and name != "zlib\n":

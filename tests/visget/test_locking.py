@@ -8,11 +8,15 @@ from pathlib import Path
 
 import pytest
 from badkit import Place, publish_tiny
-from lockkit import sell, shop, user
+from lockkit import seize, sell, shop, user
 from packagekit import key
+from static_server import StaticServer
 
+from visget.config import read_settings
 from visget.errors import EXIT_LOCK, EXIT_NOT_FOUND, EXIT_TRUST, EXIT_USAGE
 from visget.lockfile import encode_lock, read_lock
+from visget.locking import location_of
+from visget.registry.operator import sibling
 
 
 @pytest.fixture
@@ -91,7 +95,7 @@ def test_lock_keeps_what_satisfies(tmp_path, registry, lock):
 def test_lock_refuses_nonsense(tmp_path, registry, lock):
     sell(registry)
     place = user(tmp_path, registry)
-    assert "nothing is to be locked" in run(place, lock, "lock", code=EXIT_USAGE)
+    assert "nothing is named" in run(place, lock, "lock", code=EXIT_USAGE)
     assert "named twice" in run(place, lock, "lock", "xxhash", "xxhash>1", code=EXIT_USAGE)
     run(place, lock, "lock", "nosuch", code=EXIT_NOT_FOUND)
     run(place, lock, "lock", "xxhash>5", code=EXIT_NOT_FOUND)
@@ -151,35 +155,43 @@ def test_check_and_exit_code_7(tmp_path, registry, lock):
 # ---- owners, bytes and registries ------------------------------------------------------------------------
 
 
-def reset(registry: Path, *, signer: str, version: str = "1.0", filling: bytes = b"") -> None:
-    """Begin the same registry anew, with another owner."""
-    shutil.rmtree(registry)
-    shop(registry)
-    sell(registry, "xxhash", version, signer=key(signer), filling=filling)
-
-
-def test_row_24_owner_mismatch_with_the_lock(tmp_path, registry, lock):
-    """A machine that has never seen the package believes the lock file, not the registry."""
+@pytest.mark.parametrize("filling", [b"", b"other"], ids=["same bytes", "other bytes"])
+def test_row_24_owner_mismatch_with_the_lock(tmp_path, registry, lock, filling):
+    """A machine that has never seen the package believes the lock file, not a registry that was taken over."""
     sell(registry)
     run(user(tmp_path, registry), lock, "lock", "xxhash")
-    reset(registry, signer="thief")
+    before = lock.read_bytes()
+    seize(registry, "xxhash", "1.0", key("thief"), filling=filling)
     fresh = user(tmp_path, registry, "fresh")
-    for words in (("lock", "--check"), ("sync",), ("sync", "--locked"), ("sync", "--frozen"), ("lock", "--upgrade")):
-        run(fresh, lock, *words, code=EXIT_TRUST)
+    for words in (("lock", "--check"), ("sync",), ("sync", "--locked"), ("lock", "--upgrade")):
+        text = run(fresh, lock, *words, code=EXIT_TRUST)
+        assert key("thief").public.id in text or "owner" in text
     assert not list((fresh.home / "packages").rglob("*.vis"))
-    # Without the lock file the same machine would have believed the thief.
+    assert lock.read_bytes() == before
+    # Without the lock file the same machine believes the thief.
     run(fresh, tmp_path / "none.lock", "lock", "xxhash")
 
 
 def test_row_40_owner_change_of_a_newer_version(tmp_path, registry, lock):
     sell(registry)
     run(user(tmp_path, registry), lock, "lock", "xxhash")
-    reset(registry, signer="thief", version="1.1")
     before = lock.read_bytes()
+    seize(registry, "xxhash", "1.1", key("thief"))
     fresh = user(tmp_path, registry, "fresh")
     text = run(fresh, lock, "lock", "--upgrade", code=EXIT_TRUST)
-    assert key("thief").public.id in text
+    assert key("thief").public.id in text or "owner" in text
     assert lock.read_bytes() == before
+
+
+def test_row_24_a_registry_begun_anew_at_the_same_place(tmp_path, registry, lock):
+    sell(registry)
+    run(user(tmp_path, registry), lock, "lock", "xxhash")
+    shutil.rmtree(registry)
+    shutil.rmtree(sibling(registry))
+    shop(registry)
+    sell(registry, filling=b"other")
+    for words in (("lock", "--check"), ("sync",), ("lock", "--upgrade")):
+        assert "another registry" in run(user(tmp_path, registry, "fresh"), lock, *words, code=EXIT_TRUST)
 
 
 def test_other_bytes_of_the_locked_version(tmp_path, registry, lock):
@@ -199,8 +211,9 @@ def test_row_24_another_registry_at_the_same_place(tmp_path, registry, lock):
     run(place, lock, "lock", "xxhash")
     other = shop(tmp_path / "other")
     sell(other)
-    for words in (("sync", "--registry", other), ("sync", "--frozen", "--registry", other)):
-        assert "another registry" in run(user(tmp_path, registry, "new"), lock, *words, code=EXIT_TRUST)
+    for mode in ((), ("--locked",)):
+        place = user(tmp_path, registry, "new")
+        assert "another registry" in run(place, lock, "sync", *mode, "--registry", other, code=EXIT_TRUST)
     identity = read_lock(lock).registries[0].identity
     change(lock, identity, "0" * 64)
     assert "another registry" in run(place, lock, "lock", "--check", code=EXIT_TRUST)
@@ -289,3 +302,61 @@ def test_sync_brings_the_file_up_to_date_first(tiny, tmp_path, lock):
     run(place, lock, "sync")
     assert versions(lock) == {"tiny": "1.0"}
     assert json.loads(place.run("list", "--json").out)["installed"][0]["name"] == "tiny"
+
+
+# ---- over the network ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def served(tiny):
+    with StaticServer(tiny.registry) as server:
+        yield server
+
+
+def test_a_lock_file_introduces_a_registry_behind_a_web_address(tiny, tmp_path, lock, served):
+    """Nobody knows that address; the lock file says which registry must answer there, so nothing is first use."""
+    run(user(tmp_path, tiny.registry), lock, "lock", "tiny")
+    change(lock, str(tiny.registry), served.url)
+    fresh = user(tmp_path, Path("nowhere"), "fresh")
+    assert fresh.run("install", "tiny", "--registry", served.url).code == EXIT_USAGE
+    text = run(fresh, lock, "sync", "--locked")
+    assert "first use" not in text
+    assert served.requests
+    # From now on it is known, and what was fetched serves without network.
+    count = len(served.requests)
+    fresh.run("uninstall", "tiny")
+    outcome = fresh.run("install", "tiny", "--registry", served.url, "--offline")
+    assert outcome.code == 0, outcome
+    run(fresh, lock, "sync", "--locked", "--offline")
+    run(fresh, lock, "lock", "--check", "--offline")
+    assert len(served.requests) == count
+
+
+def test_row_24_another_registry_behind_the_locked_address(tiny, tmp_path, lock, served):
+    run(user(tmp_path, tiny.registry), lock, "lock", "tiny")
+    change(lock, str(tiny.registry), served.url)
+    identity = read_lock(lock).registries[0].identity
+    change(lock, identity, "0" * 64)
+    for words in (("sync",), ("sync", "--locked"), ("sync", "--frozen"), ("lock", "--check"), ("lock", "--upgrade")):
+        text = run(user(tmp_path, Path("nowhere"), "fresh"), lock, *words, code=EXIT_TRUST)
+        assert "another registry" in text
+
+
+def test_credentials_stay_out_of_the_lock_file(tiny, tmp_path, lock, served):
+    run(user(tmp_path, tiny.registry), lock, "lock", "tiny")
+    change(lock, str(tiny.registry), served.url)
+    fresh = user(tmp_path, Path("nowhere"), "fresh")
+    run(fresh, lock, "sync")
+    secret = served.url.replace("http://", "http://user:secret@")
+    fresh.config.mkdir()
+    (fresh.config / "config.toml").write_text(f'[registries]\nown = "{secret}"\n')
+    other = lock.with_name("other.lock")
+    run(fresh.with_env(VISGET_REGISTRY="own"), other, "lock", "tiny")
+    assert "secret" not in other.read_text()
+    assert read_lock(other).registries[0].location == served.url
+    # And the user's own entry for that address is what is used.
+    (registry,) = read_lock(other).registries
+    settings = read_settings({"VISGET_CONFIG_DIR": str(fresh.config)})
+    assert location_of(registry, other, settings) == secret
+    assert location_of(registry, other, read_settings({})) == served.url
+    run(fresh.with_env(VISGET_REGISTRY=""), other, "lock", "--check")
