@@ -36,7 +36,7 @@ _HELPER_INTRINSICS = re.compile(
 _ANY_QUAD = word("fp128")
 # Zero is the same in both formats.
 _QUAD_NUMBER = word(r"fp128 0xL(?!0{32}\b)[0-9A-Fa-f]+")
-_NO_CALL_QUAD = ("fabs", "copysign", "is.fpclass")
+_NO_CALL_QUAD = ("fabs", "copysign")
 
 
 def _headers_and_types(scope: Scope, pattern: re.Pattern[str]) -> Iterator[tuple[str, Function | None, int | None]]:
