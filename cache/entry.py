@@ -68,9 +68,7 @@ class NativeEntry(NamedTuple):
             OSError: it could not be read for a reason outside it.
         """
         with plain_file(self.path / path) as descriptor:
-            facts = os.fstat(descriptor)
-            if facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
-                raise DamagedError(f"{path} could be changed by others")
+            _guard(path, os.fstat(descriptor))
             self._compare(path, _digest(descriptor))
             os.lseek(descriptor, 0, os.SEEK_SET)
             yield descriptor
@@ -211,10 +209,16 @@ def _walk(directory: Path, prefix: str) -> list[tuple[str, int]]:
             if stat.S_ISDIR(facts.st_mode):
                 found += _walk(directory / item.name, f"{prefix}{item.name}/")
             elif stat.S_ISREG(facts.st_mode):
+                _guard(prefix + item.name, facts)
                 found.append((prefix + item.name, facts.st_size))
             else:
                 raise DamagedError(f"{prefix}{item.name} is neither a plain file nor a directory")
     return found
+
+
+def _guard(path: str, facts: os.stat_result) -> None:
+    if facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
+        raise DamagedError(f"{path} could be changed by others")
 
 
 def _digest(descriptor: int) -> tuple[int, Digest]:

@@ -53,16 +53,15 @@ class JitLibrary:
         return f"<JitLibrary {self._name}>"
 
 
-def load_object(path: Path, name: str) -> JitLibrary:
-    """Load the object file `path` as the library `name`.
+def load_object(image: bytes, name: str, path: Path) -> JitLibrary:
+    """Load the object file `image`, which lies at `path`, as the library `name`.
 
     Raises:
-        LoadError: it cannot be read, or LLVM cannot link it.
+        LoadError: LLVM cannot link it.
     """
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     try:
-        image = path.read_bytes()
         # Not with LLVM's own reader, which ends the process when the file is damaged.
         sections = [str(section.name) for section in ELFFile(io.BytesIO(image)).iter_sections()]
         for what, names in _NEEDS_LINKER.items():
@@ -71,8 +70,6 @@ def load_object(path: Path, name: str) -> JitLibrary:
         engine = llvm.create_lljit_compiler(suppress_errors=True)
         builder = llvm.JITLibraryBuilder().add_object_img(image)
         _loaded.append(builder.add_current_process().link(engine, name))
-    except OSError as error:
-        raise LoadError(f"{name} cannot be read: {error.strerror}", where=str(path)) from error
     except (RuntimeError, ELFError) as error:
         raise _unlinkable(name, str(error), path) from error
     return JitLibrary(engine, name, path)

@@ -1,7 +1,8 @@
 """An installed library in this process: its functions, types and constants as attributes.
 
-Invariant: loading reads the package's interface and maps the shared library, and nothing more: no LLVM, no
-cryptography, no NumPy. Each attribute is made when first asked for, once, whatever the number of threads.
+Invariants: loading reads the package's interface and maps the shared library, and nothing more: no LLVM, no
+cryptography, no NumPy. What was loaded works on whatever happens to the store, for nothing is read later. Each
+attribute is made when first asked for, once, whatever the number of threads.
 
 A library cannot be closed: its functions, structs with function pointers, and every pointer it returned would dangle.
 It is unmapped when the process ends.
@@ -9,19 +10,21 @@ It is unmapped when the process ends.
 
 from __future__ import annotations
 
-import ctypes
-import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from visget.cache.content import DamagedError
+from visget.cache.entry import NativeEntry, unsealed
 from visget.errors import LoadError
+from visget.runtime.mapping import map_library
 
 if TYPE_CHECKING:
     from visget.format.prototypes import Api
     from visget.runtime.members import Members
 
+_RECEIPT = "receipt.json"
 _RECEIPT_LIMIT = 1 << 20
 
 
@@ -34,17 +37,20 @@ class Library:
     Text in constants is bytes, ready to be passed where C wants ``const char *``.
     """
 
-    def __init__(self, *, name: str, version: str, path: Path, cdll: Any, api: Callable[[], Api]) -> None:
+    def __init__(
+        self, *, name: str, version: str, path: Path, cdll: Any, api: Callable[[], Api], receipt: bytes | None
+    ) -> None:
         """Do not call this: visget.load() makes libraries."""
         self.name = name
         """The package's name."""
         self.version = version
         """The package's version."""
         self.path = path
-        """The file that was loaded."""
+        """The file that was loaded; it may have been removed from the store since."""
         self.cdll = cdll
         """The same library for plain ctypes, with no types declared."""
         self._read_api = api
+        self._receipt = receipt
         self._lock = threading.RLock()
         self._found: Members | None = None
         self._made: dict[str, Any] = {}
@@ -52,13 +58,11 @@ class Library:
     @property
     def receipt(self) -> dict[str, Any]:
         """What was compiled from what, for which processor, by which compiler."""
+        if self._receipt is None:
+            raise _damaged(self.name, "it has no receipt", self.path.parent.parent / _RECEIPT)
         from visget.format import strictjson
 
-        file = self.path.parent.parent / "receipt.json"
-        try:
-            return strictjson.loads(file.read_bytes(), what="the receipt", limit=_RECEIPT_LIMIT)
-        except OSError as error:
-            raise _damaged(self.name, f"its receipt cannot be read: {error.strerror}", file) from error
+        return strictjson.loads(self._receipt, what="the receipt", limit=_RECEIPT_LIMIT)
 
     def __getattr__(self, name: str) -> Any:
         # Only reached when the attribute is not there yet.
@@ -127,49 +131,62 @@ class Library:
         return f"{message}; did you mean {' or '.join(close)}?" if close else message
 
 
-def open_library(directory: Path, *, name: str, version: str) -> Library:
-    """Load the library that is installed in `directory`.
-
-    Args:
-        directory: an entry of the native store.
-        name: the package's name.
-        version: the package's version.
+def open_entry(entry: NativeEntry, *, name: str, version: str) -> Library:
+    """Load the library that `entry` holds: the file that was checked is the one that is mapped.
 
     Raises:
-        LoadError: the entry is damaged, or the system cannot load it.
+        DamagedError: a file that is needed is not the one that the store made; nothing of it was loaded.
+        LoadError: the system cannot load it, or the files cannot be read now.
     """
-    shared = directory / "lib" / f"lib{name}.so"
-    relocatable = directory / "lib" / f"lib{name}.o"
+    shared, relocatable = f"lib/lib{name}.so", f"lib/lib{name}.o"
     cdll: Any
-    if shared.exists():
-        path = shared
-        try:
-            cdll = ctypes.CDLL(str(shared), mode=os.RTLD_NOW | os.RTLD_LOCAL)
-        except OSError as error:
-            raise LoadError(
-                f"{name} {version} cannot be loaded: {error}",
-                hint=f"install it again: visget install --reinstall {name}=={version}",
-                where=str(shared),
-            ) from error
-    elif relocatable.exists():
-        # No linker was found when it was installed. Only now is LLVM needed.
-        from visget.runtime.jit import load_object
+    try:
+        # Read now, not when first needed: by then the entry may have been removed or made anew.
+        api, receipt = entry.content("api.json"), entry.content(_RECEIPT) if entry.file(_RECEIPT) else None
+        if entry.file(shared) is not None:
+            path = entry.path / shared
+            with entry.opened(shared) as descriptor:
+                cdll = _mapped(descriptor, path, f"{name} {version}", name, version)
+        elif entry.file(relocatable) is not None:
+            # No linker was found when it was installed. Only now is LLVM needed.
+            from visget.runtime.jit import load_object
 
-        path = relocatable
-        cdll = load_object(relocatable, name)
-    else:
-        raise _damaged(name, f"there is neither {shared.name} nor {relocatable.name}", directory / "lib")
+            path = entry.path / relocatable
+            cdll = load_object(entry.content(relocatable), name, path)
+        else:
+            raise _damaged(name, f"there is neither lib{name}.so nor lib{name}.o", entry.path / "lib")
+    except OSError as error:
+        raise LoadError(f"{name} {version} cannot be read: {error.strerror}", where=str(entry.path)) from error
 
-    def api() -> Api:
+    def parsed() -> Api:
         from visget.format.prototypes import Api
 
-        file = directory / "api.json"
-        try:
-            return Api.parse(file.read_bytes())
-        except OSError as error:
-            raise _damaged(name, f"its interface cannot be read: {error.strerror}", file) from error
+        return Api.parse(api)
 
-    return Library(name=name, version=version, path=path, cdll=cdll, api=api)
+    return Library(name=name, version=version, path=path, cdll=cdll, api=parsed, receipt=receipt)
+
+
+def open_library(directory: Path, *, name: str, version: str) -> Library:
+    """Load a library from a directory that no store vouches for, such as one that a benchmark has filled.
+
+    Raises:
+        LoadError: something is missing, or the system cannot load it.
+    """
+    try:
+        return open_entry(unsealed(directory), name=name, version=version)
+    except (DamagedError, ValueError, OSError) as error:
+        raise _damaged(name, str(error), directory) from error
+
+
+def _mapped(descriptor: int, path: Path, title: str, name: str, version: str) -> Any:
+    try:
+        return map_library(descriptor, path)
+    except OSError as error:
+        raise LoadError(
+            f"{title} cannot be loaded: {error}",
+            hint=f"install it again: visget install --reinstall {name}=={version}",
+            where=str(path),
+        ) from error
 
 
 def _damaged(name: str, why: str, where: Path) -> LoadError:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from visget.cache.entry import NativeEntry
+from visget.cache.content import DamagedError
+from visget.cache.entry import Check, NativeEntry
 from visget.cache.environment import Environment, Installed
 from visget.cache.store import Store
 from visget.config import Settings, read_load_settings, read_settings
-from visget.errors import CacheError, NotFoundError, TrustError, VisgetError
+from visget.errors import CacheError, LoadError, NotFoundError, TrustError, VisgetError
 from visget.names import Requirement, parse_name, parse_version
 from visget.progress import SILENT, Progress
 from visget.wiring import machine_key, target_of
@@ -34,10 +35,22 @@ def load(name: str, version: str | None = None, *, settings: Settings | None = N
         NotFoundError: it is not installed.
         LoadError: the library cannot be loaded.
     """
-    from visget.runtime.library import open_library
+    from visget.runtime.library import open_entry
 
-    installed, entry = resolve(name, version, settings=settings)
-    return open_library(entry.path, name=installed.name, version=installed.version)
+    # Names and sizes only: what is loaded is checked below, through the descriptor that it is loaded from.
+    installed, entry = resolve(name, version, settings=settings, check="quick")
+    try:
+        return open_entry(entry, name=installed.name, version=installed.version)
+    except DamagedError:
+        # This look at every file moves the artifact to quarantine, and has it compiled again.
+        installed, entry = resolve(name, version, settings=settings)
+    try:
+        return open_entry(entry, name=installed.name, version=installed.version)
+    except DamagedError as error:
+        raise LoadError(
+            f"{installed.name} {installed.version} was damaged again as soon as it was whole: {error}",
+            where=str(entry.path), hint="look for a failing disk, or for a program that writes to the store",
+        ) from error  # fmt: skip
 
 
 def path(name: str, version: str | None = None, *, settings: Settings | None = None) -> Path:
@@ -58,11 +71,14 @@ def path(name: str, version: str | None = None, *, settings: Settings | None = N
 
 
 def resolve(name: str, version: str | None = None, *, settings: Settings | None = None,
-            progress: Progress = SILENT) -> tuple[Installed, NativeEntry]:  # fmt: skip
+            progress: Progress = SILENT, check: Check = "full") -> tuple[Installed, NativeEntry]:  # fmt: skip
     """Return what is installed under `name` and its native entry for this machine, compiling it when it is missing.
 
     A shared home directory serves machines with different processors: the package is there, but this machine's
     artifact may not be. A damaged artifact is missing, too. In both cases it is compiled again from the package.
+
+    Args:
+        check: "quick" for a caller that compares the digest of whatever it uses itself.
 
     Raises:
         NotFoundError: nothing of that name and version is installed.
@@ -74,7 +90,7 @@ def resolve(name: str, version: str | None = None, *, settings: Settings | None 
     if found is None:
         raise not_installed(name, version, Environment(store).installed())
     key = found.natives.get(machine_key(light, None))
-    entry = store.native(key) if key is not None else None
+    entry = store.native(key, check=check) if key is not None else None
     if entry is None:
         with store.in_use():
             entry = _compile_again(found, store, settings or read_settings(), progress)
