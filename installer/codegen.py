@@ -27,6 +27,8 @@ OPTIMISED = 3
 _ALIAS = re.compile(r"^@([-\w$.]+) = [^\n\"]*\balias ", re.MULTILINE)
 _STRUCTORS = ("llvm.global_ctors", "llvm.global_dtors")
 _NO_LOOP_BUFFER = {"x86_64": "k8", "aarch64": "generic", "riscv64": "generic-rv64"}
+# LLVM avoids 512-bit vectors on Intel's server processors, because the first of them lowered their clock for them.
+_TUNING = {"sapphirerapids": "-prefer-256-bit", "emeraldrapids": "-prefer-256-bit"}
 
 Announce = Callable[[str], None]
 """Called with the name of each stage before it begins, so that a crash can be laid at its door."""
@@ -136,9 +138,10 @@ def _target_machine(machine: Machine) -> llvm.TargetMachine:
 
 
 def _create(target: llvm.Target, machine: Machine, cpu: str) -> llvm.TargetMachine:
+    features = ",".join(filter(None, [machine.features, _TUNING.get(cpu)]))
     # llvmlite's default code model is for JIT compilers; it puts code and data into "large" sections.
     return target.create_target_machine(
-        cpu=cpu, features=machine.features, opt=machine.level, reloc="pic", codemodel="small"
+        cpu=cpu, features=features, opt=machine.level, reloc="pic", codemodel="small"
     )
 
 
