@@ -1,7 +1,7 @@
 """The section "headers": the public C headers of a package by the names under which C programs include them.
 
 Invariant: an include name is a relative path of at most four plain components, so writing the headers below a
-directory cannot leave it. The spec is docs/spec/api.md, section "Headers".
+directory cannot leave it. The spec is docs/spec/api.md, section 6.
 """
 
 from __future__ import annotations
