@@ -44,6 +44,13 @@ _FORBIDDEN_WORDS = frozenset((
     "fn_ret_thunk_extern", "vscale_range", "returns_twice", "skipprofile",
 ))
 # fmt: on
+# Of attributes that the source asks for, not a flag.
+_OTHER_REMEDIES = {
+    "naked": "Remove __attribute__((naked)), and write the function in C.",
+    "returns_twice": "It comes from calling setjmp, vfork or the like: return error codes; many libraries have a "
+    "define for that.",
+    "strictfp": "Build without -ffp-model=strict and -frounding-math, and remove #pragma STDC FENV_ACCESS.",
+}
 _SECTION_METADATA = re.compile(r"!(pcsections|associated|exclude|implicit\.ref|kcfi_type) !\d")
 _WORD = re.compile(r"[a-z_]+")
 _CONSTRUCTOR = re.compile(r"\{ i32, ptr, ptr \} \{ i32 (\d+), ptr @([-\w.$]+), ptr ([^}]*) \}")
@@ -75,9 +82,9 @@ def _flags(scope: Scope) -> Iterator[Hit]:
         yield Hit(message='the module flag "PIC Level" is missing: the code was not made for a shared library')
 
 
-def _in_group(scope: Scope, group: str, message: str) -> Hit:
+def _in_group(scope: Scope, group: str, message: str, remedy: str | None = None) -> Hit:
     function, ordinal = scope.group_users.get(group, (None, None))
-    return Hit(message=message, function=function, ordinal=ordinal)
+    return Hit(message=message, function=function, ordinal=ordinal, remedy=remedy)
 
 
 def _string_attributes(scope: Scope) -> Iterator[Hit]:
@@ -93,7 +100,8 @@ def _string_attributes(scope: Scope) -> Iterator[Hit]:
 def _word_attributes(scope: Scope) -> Iterator[Hit]:
     for group, text in scope.module.attributes.items():
         for name in sorted(_FORBIDDEN_WORDS.intersection(_WORD.findall(text))):
-            yield _in_group(scope, group, f"the attribute {name} asks for code that VIS does not have")
+            message = f"the attribute {name} asks for code that VIS does not have"
+            yield _in_group(scope, group, message, _OTHER_REMEDIES.get(name))
     for function in scope.module.functions:
         for clause in ("gc", "prefix", "prologue"):
             if re.search(rf"(?:^| ){clause} ", function.suffix):
@@ -121,7 +129,8 @@ def _named_metadata(scope: Scope) -> Iterator[Hit]:
 
 def _assembly(scope: Scope) -> Iterator[Hit]:
     if scope.module.assembly:
-        yield Hit(message=f"the module holds {scope.module.assembly} lines of file-scope assembly")
+        count = scope.module.assembly
+        yield Hit(message=f"the module holds {count} line{'' if count == 1 else 's'} of file-scope assembly")
 
 
 def _comdat(scope: Scope) -> Iterator[Hit]:
@@ -307,6 +316,7 @@ RULES = (
         check=_word_attributes,
         reason="Instrumentation and stack protectors need a run-time library; naked functions need assembly; "
         "strictfp and returns_twice need a machine's floating-point environment or setjmp.",
-        remedy="Build without -fsanitize, -fstack-protector, -ffp-model=strict; see the message for the attribute.",
+        remedy="Build without -fsanitize, -fstack-protector, -ffp-model=strict; naked functions are written in C, "
+        "and setjmp is replaced by error codes.",
     ),
 )

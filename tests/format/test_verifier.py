@@ -228,6 +228,28 @@ def test_hostile_modules_take_no_longer(body: str, rule: str) -> None:
     assert time.process_time() - started < 5
 
 
+@pytest.mark.parametrize(
+    ("attribute", "remedy"),
+    [
+        ("returns_twice", r"setjmp.*return error codes"),
+        ("naked noinline", r"__attribute__\(\(naked\)\).*in C"),
+        ("strictfp", "FENV_ACCESS"),
+        ("sanitize_address", "-fsanitize"),
+    ],
+)
+def test_the_remedy_of_an_attribute_fits_it(attribute: str, remedy: str) -> None:
+    text = module_text(f"define void @f() #9 {{\n  ret void\n}}\nattributes #9 = {{ {attribute} }}\n")
+    (found,) = [finding for finding in check_module(text, exports=["f"]) if finding.rule == "VIS-114"]
+    assert re.search(remedy, found.remedy)
+    assert ("-fsanitize" in found.remedy) == attribute.startswith("sanitize")
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, "1 line of"), (2, "2 lines of")])
+def test_lines_of_assembly_are_counted_in_good_english(count: int, words: str) -> None:
+    text = module_text('module asm "nop"\n' * count + "define void @f() {\n  ret void\n}\n")
+    assert [words in finding.message for finding in check_module(text, exports=["f"])] == [True]
+
+
 def test_the_spec_lists_names_attributes_and_intrinsics_completely() -> None:
     from visget.format import intrinsics, reserved, rules_module
 

@@ -109,7 +109,7 @@ CASES = (
     Case(rule="VIS-106", body=F + '!llvm.dependent-libraries = !{!1}\n!1 = !{!"evil"}\n',
          says="!llvm.dependent-libraries gives orders"),
     Case(rule="VIS-106", body=F + '!llvm.ident = !{!1}\n!1 = !{!"clang"}\n', says="!llvm.ident is not one of VIS"),
-    Case(rule="VIS-107", body='module asm ".globl pwn"\n' + F, says="1 lines of file-scope assembly"),
+    Case(rule="VIS-107", body='module asm ".globl pwn"\n' + F, says="1 line of file-scope assembly"),
     Case(rule="VIS-108", body="$g = comdat any\n" + _f("call void @g()", after="define internal void @g() comdat {\n"
          "  ret void\n}"), function="f", ordinal=0, says="g is in a comdat group"),
     Case(rule="VIS-109", body='define void @f() section ".init" {\n  ret void\n}\n', function="f",
