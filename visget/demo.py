@@ -11,7 +11,7 @@ import importlib.resources
 import importlib.util
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -158,24 +158,25 @@ def run_demo(directory: Path, *, settings: Settings, progress: Progress = SILENT
 def _line(tuned: Case, generic: Case) -> Line:
     error, right = tuned.check()
     _, also_right = generic.check()
-    fast, slow = _medians(tuned.call, generic.call)
+    fast, slow = _medians(tuned, generic)
     return Line(
         function=tuned.function, against=tuned.against, error=error, right=right and also_right,
         tuned_us=fast * 1e6, generic_us=slow * 1e6,
     )  # fmt: skip
 
 
-def _medians(one: Callable[[], object], other: Callable[[], object]) -> tuple[float, float]:
+def _medians(one: Case, other: Case) -> tuple[float, float]:
     """Return the median seconds of a call of each, measured in turn so that both meet the same disturbances."""
     begun = time.perf_counter()
-    one()
+    one.call()
     repeat = max(1, min(2000, int(0.01 / max(time.perf_counter() - begun, 1e-7))))
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(_ROUNDS):
-        for call, taken in zip((one, other), times, strict=True):
+        for case, taken in zip((one, other), times, strict=True):
+            case.renew()
             begun = time.perf_counter()
             for _ in range(repeat):
-                call()
+                case.call()
             taken.append((time.perf_counter() - begun) / repeat)
     return statistics.median(times[0]), statistics.median(times[1])
 

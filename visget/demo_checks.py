@@ -25,6 +25,8 @@ class Case:
     """The reference."""
     call: Callable[[], object]
     """One call; may be repeated."""
+    renew: Callable[[], None] = lambda: None
+    """Make what the call works with anew, before each round: where memory happens to lie is part of the time."""
     check: Callable[[], tuple[str, bool]]
     """Call it once on fresh input: how far it is from the reference, and whether that is right."""
 
@@ -133,23 +135,27 @@ def _stencil(lib: Library, rng: np.random.Generator) -> Case:
 def _fft(lib: Library, rng: np.random.Generator) -> Case:
     n = 4096
     signal = rng.standard_normal(n) + 1j * rng.standard_normal(n)
-    plan = lib.num_fft_new(n)
+    plans = [lib.num_fft_new(n)]
     forward, inverse = lib.num_direction.NUM_FORWARD, lib.num_direction.NUM_INVERSE
     re, im = signal.real.copy(), signal.imag.copy()
 
     def check() -> tuple[str, bool]:
         real, imaginary = signal.real.copy(), signal.imag.copy()
-        lib.num_fft_run(plan, forward, real, imaginary)
+        lib.num_fft_run(plans[-1], forward, real, imaginary)
         error, right = _close(real + 1j * imaginary, np.fft.fft(signal), 1e-13)
-        lib.num_fft_run(plan, inverse, real, imaginary)
+        lib.num_fft_run(plans[-1], inverse, real, imaginary)
         return error, right and _close(real + 1j * imaginary, signal, 1e-13)[1]
 
     def call() -> None:
         # There and back: the values stay bounded however often it is repeated.
-        lib.num_fft_run(plan, forward, re, im)
-        lib.num_fft_run(plan, inverse, re, im)
+        lib.num_fft_run(plans[-1], forward, re, im)
+        lib.num_fft_run(plans[-1], inverse, re, im)
 
-    return Case(function=f"num_fft_run {n} (both ways)", against="NumPy", check=check, call=call)
+    def renew() -> None:
+        lib.num_fft_free(plans.pop())
+        plans.append(lib.num_fft_new(n))
+
+    return Case(function=f"num_fft_run {n} (both ways)", against="NumPy", check=check, call=call, renew=renew)
 
 
 def _crc32(lib: Library, rng: np.random.Generator) -> Case:
