@@ -24,11 +24,11 @@ def registry() -> None:
 def registry_init(ui: Ui, settings: Settings, *, directory: Path, name: str) -> None:
     """Make DIRECTORY an empty registry; any static web server can serve it."""
     from visget.names import parse_name
-    from visget.registries import rooms
+    from visget.registries import new_room
     from visget.registry.directory import init_registry
 
     parse_name(name)
-    where = init_registry(directory.absolute(), keys=rooms(settings) / name)
+    where = init_registry(directory.absolute(), keys=new_room(settings, name, directory.absolute()))
     remembered = remember_registry(settings, name, str(where))
     ui.result(
         {"directory": str(where), "name": name if remembered else None},

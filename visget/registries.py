@@ -6,6 +6,7 @@ signatures before they run out, so that a registry on one's own disk never expir
 
 from __future__ import annotations
 
+import itertools
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,18 @@ if TYPE_CHECKING:
 def rooms(settings: Settings) -> Path:
     """Return the directory of the rooms of the registries that this user keeps."""
     return settings.config / "registries"
+
+
+def new_room(settings: Settings, name: str, directory: Path) -> Path:
+    """Return where the room of a new registry in `directory` is to be: called `name`, unless another one has that."""
+    from visget.registry.operator import open_room
+
+    wanted = directory.resolve()
+    for number in itertools.count(1):
+        path = rooms(settings) / (name if number == 1 else f"{name}-{number}")
+        if not (path / "registry.json").exists() or open_room(path).directory == wanted:
+            return path
+    raise AssertionError("count() has no end")
 
 
 def room_of(settings: Settings, directory: Path) -> Path:

@@ -26,6 +26,7 @@ from badkit import (
     write_project,
 )
 from packagekit import key as fixed_key
+from registrykit import index_file, sign_target, stored
 
 from visget.errors import (
     EXIT_FAILED,
@@ -396,7 +397,7 @@ def test_what_is_allowed_stays_allowed(place, tmp_path):
 
 def parts(published: Place) -> tuple[bytes, bytes, list]:
     data, envelope = published.blob().read_bytes(), published.blob(".dsse").read_bytes()
-    owner = re.search(r"vk1[a-z2-7]+", (published.registry / "index" / "tiny.json").read_text())
+    owner = re.search(r"vk1[a-z2-7]+", index_file(published.registry, "tiny").read_text())
     assert owner is not None
     return data, envelope, [parse_key_id(owner[0])]
 
@@ -528,8 +529,7 @@ def test_a_registry_without_owners_or_with_a_weak_key(place):
 
 def newest(place: Place) -> dict[str, bytes]:
     """The files of the newest version."""
-    index = json.loads((place.registry / "index" / "tiny.json").read_text())["versions"][-1]
-    return {kind: (place.registry / "blobs" / f"{index[kind]}.{kind}").read_bytes() for kind in ("vis", "dsse")}
+    return {kind: stored(place.registry, kind, "tiny")[-1].read_bytes() for kind in ("vis", "dsse")}
 
 
 def test_the_signature_of_another_version(place, second):
@@ -559,25 +559,37 @@ def test_an_index_that_names_another_digest(place):
     ids=["empty", "object", "list", "null", "open", "BOM", "twice", "NaN", "6000 digits", "surrogate", "depth", "html",
          "newer"],
 )  # fmt: skip
-@pytest.mark.parametrize("file", ["visget.json", "index/tiny.json"])
+@pytest.mark.parametrize("file", ["visget.json", "tuf/timestamp.json", "tuf/1.root.json", "idx__tiny.json"])
 def test_documents_of_a_registry_that_are_none(file, text, place):
-    (place.registry / file).write_bytes(text)
-    code = EXIT_UNSUPPORTED if b"99" in text and file == "visget.json" and len(text) < 99 else EXIT_REGISTRY
+    """Damage from outside is a matter of trust; what the registry itself signed is malformed."""
+    if file == "idx__tiny.json":
+        sign_target(place.registry, file, text)
+    else:
+        (place.registry / file).write_bytes(text)
     place.run("list")
     before = place.state()
     outcome = place.run("install", "tiny")
-    assert outcome.code in (code, EXIT_UNSUPPORTED if b"99}" in text and len(text) < 99 else code), outcome
-    assert file in outcome.text
+    if file == "visget.json":
+        # Not signed, and so of no consequence to readers.
+        assert outcome.code == 0, outcome
+        return
+    malformed = file.startswith("idx") or (file.endswith("timestamp.json") and len(text) > 16384)
+    assert outcome.code == (EXIT_REGISTRY if malformed else EXIT_TRUST), outcome
+    assert file.rpartition("/")[2] in outcome.text
     assert place.state() == before
 
 
 def test_a_registry_that_lost_its_files(place):
-    shutil.rmtree(place.registry / "blobs")
+    for kind in ("vis", "dsse"):
+        for path in stored(place.registry, kind):
+            path.unlink()
     refuses(place, "install", "tiny", code=EXIT_REGISTRY, says=("does not have its file",))
-    (place.registry / "index" / "tiny.json").unlink()
-    refuses(place, "install", "tiny", code=EXIT_REGISTRY, says=("has lost its index",), hint=False)
-    (place.registry / "names.json").unlink()
-    refuses(place, "install", "tiny", code=EXIT_REGISTRY, says=("lost its list of names",), hint=False)
+    for path in (place.registry / "t").glob("*.idx__tiny.json"):
+        path.unlink()
+    refuses(Place(root=place.root, variables={"VISGET_HOME": str(place.root / "new")}), "install", "tiny",
+            code=EXIT_REGISTRY, says=("does not have its file",))  # fmt: skip
+    (place.registry / "tuf" / "timestamp.json").unlink()
+    refuses(place, "install", "tiny", code=EXIT_REGISTRY, says=("there is no registry here",))
 
 
 # ---- names, versions, targets --------------------------------------------------------------------------------

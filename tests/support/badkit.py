@@ -10,6 +10,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -20,8 +21,10 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import registrykit
 from click.testing import CliRunner
 from packagekit import key as fixed_key
+from registrykit import stored
 
 from visget.cli import main
 from visget.digest import digest_bytes
@@ -141,8 +144,9 @@ class Place:
 
     # ---- what changed ----------------------------------------------------------------------------------
     def store_files(self) -> dict[str, str]:
-        """Every file of the store but locks, which are empty or hold a process id."""
-        return {path: facts for path, facts in snapshot(self.home).items() if not path.startswith("locks")}
+        """Every file of the store but locks and what a client remembers of registries that it has verified."""
+        passing = re.compile(r"locks/|trust/(at|[0-9a-f]{64})/")
+        return {path: facts for path, facts in snapshot(self.home).items() if not passing.match(path)}
 
     def state(self) -> dict[str, dict[str, str]]:
         """Everything that a refused command must leave alone."""
@@ -156,7 +160,7 @@ class Place:
 
     def blob(self, suffix: str = ".vis") -> Path:
         """The only blob of that kind in the registry."""
-        (found,) = (self.registry / "blobs").glob(f"*{suffix}")
+        (found,) = stored(self.registry, suffix.removeprefix("."))
         return found
 
 
@@ -246,22 +250,22 @@ def left_alive(parent: int, seconds: float = 5.0) -> list[str]:
 
 def edit_index(registry: Path, name: str = "tiny", **changes: Any) -> None:
     """Change what the index says: `owners`, or facts of the newest version; digests and sizes are the caller's."""
-    path = registry / "index" / f"{name}.json"
-    index = json.loads(path.read_text())
-    if "owners" in changes:
-        index["owners"] = changes.pop("owners")
-    index["versions"][-1].update(changes)
-    path.write_text(json.dumps(index))
+
+    def edit(index: dict[str, Any]) -> None:
+        if "owners" in changes:
+            index["owners"] = changes.pop("owners")
+        index["versions"][-1].update(changes)
+
+    registrykit.edit_index(registry, name, edit)
 
 
 def plant(registry: Path, *, vis: bytes | None = None, dsse: bytes | None = None) -> None:
     """Offer other files as the newest version, with an index that agrees with them."""
     changes: dict[str, object] = {}
+    newest = json.loads(registrykit.index_file(registry, "tiny").read_bytes())["versions"][-1]["version"]
     for kind, size, data in (("vis", "size", vis), ("dsse", "dsse_size", dsse)):
         if data is not None:
-            digest = digest_bytes(data)
-            (registry / "blobs" / f"{digest}.{kind}").write_bytes(data)
-            changes |= {kind: digest, size: len(data)}
+            changes |= {kind: registrykit.put_file(registry, f"pkg__tiny__{newest}.{kind}", data), size: len(data)}
     edit_index(registry, **changes)
 
 

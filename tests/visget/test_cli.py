@@ -18,6 +18,7 @@ from badkit import Place, left_alive, offspring, publish_tiny, slow_source, writ
 from packagekit import claim
 from packagekit import key as fixed_key
 from packagekit import package as fake_package
+from registrykit import edit_index, sign_target, stored
 
 from visget.cli import COMMANDS
 from visget.cli import visget as top
@@ -431,11 +432,12 @@ def test_ctrl_c_during_install_and_again(slow_registry, empty):
     assert place.run("list", "--json").json == {"installed": []}
     assert place.run("cache", "verify").code == 0
     # The same command goes on where it was: what was fetched is not fetched again.
-    slow_registry.joinpath("blobs").rename(slow_registry / "away")
+    (blob,) = stored(slow_registry, "vis")
+    blob.rename(slow_registry / "away")
     try:
         outcome = place.run("install", "tiny", "--target", "baseline", "-q")
     finally:
-        slow_registry.joinpath("away").rename(slow_registry / "blobs")
+        (slow_registry / "away").rename(blob)
     assert outcome.code == 0, outcome
 
 
@@ -529,8 +531,8 @@ def test_escapes_from_a_hostile_registry_never_reach_the_terminal(tmp_path, empt
     directory = init_registry(tmp_path / "hostile")
     package = fake_package("evil", "1.0", summary="harmless")
     put(directory, package, sign_package(package, fixed_key()), claim=claim(package, fixed_key()))
-    for path in (directory / "names.json", directory / "index" / "evil.json"):
-        path.write_text(path.read_text().replace("harmless", json.dumps(EVIL)[1:-1]))
+    edit_index(directory, "evil", lambda index: index["versions"][0].update(summary=EVIL))
+    sign_target(directory, "names.json", json.dumps({"format": 1, "bits": 0, "count": 1, EVIL: EVIL, "parts": EVIL}).encode())
     place = empty.with_env(VISGET_REGISTRY=str(directory))
     for words in (("search",), ("search", "evil"), ("info", "evil"), ("install", "evil"), ("install", "evil==2")):
         outcome = place.run(*words)
