@@ -30,6 +30,7 @@ from visget.cache.content import (
     workspace,
 )
 from visget.cache.entry import Check, NativeEntry, read_entry, write_entry
+from visget.cache.filesystem import refuse_network
 from visget.cache.storekey import ensure_key, read_key
 from visget.digest import Digest, digest_bytes, parse_digest
 from visget.errors import CacheError, ResourceError
@@ -71,18 +72,25 @@ class Store:
         self.clock = clock
 
     @classmethod
-    def open(cls, root: Path, *, clock: Callable[[], float] = time.time) -> Store:
+    def open(cls, root: Path, *, clock: Callable[[], float] = time.time, network: bool = False) -> Store:
         """Open the store at `root`, and create it when there is none.
+
+        Args:
+            root: its directory.
+            clock: what time it is.
+            network: whether it may lie on a network file system.
 
         Raises:
             TrustError: somebody else owns it or could write to it.
-            CacheError: it cannot be created.
+            CacheError: it cannot be created, or lies on a network file system.
         """
         with translated("open the store", root):
             # The user may keep the store behind a link of his own; inside it there are none.
             real = Path(os.path.realpath(root))
             real.parent.mkdir(parents=True, exist_ok=True)
         guard_directory(real)
+        if not network:
+            refuse_network(real)
         for room in _ROOMS:
             guard_directory(real / room)
         return cls(real, clock)

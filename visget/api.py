@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from visget.cache.environment import Environment, Installed
-from visget.cache.store import Store
 from visget.config import Settings, read_settings
 from visget.errors import NotFoundError, RefusedError
 from visget.installing import InstallResult, install_verified
@@ -20,7 +19,7 @@ from visget.loading import load, not_installed, path, resolve
 from visget.names import Requirement, parse_name, parse_version
 from visget.obtain import obtain
 from visget.progress import SILENT, Progress
-from visget.wiring import limits_of, linker_of, network_of, target_of
+from visget.wiring import limits_of, linker_of, network_of, store_of, target_of
 
 if TYPE_CHECKING:
     from visget.format.findings import Finding
@@ -226,7 +225,7 @@ def install(
     settings = settings or read_settings()
     requirement = Requirement.parse(text)
     wanted = target_of(settings, target)
-    store = Store.open(settings.home)
+    store = store_of(settings)
     with store.in_use():  # garbage collection waits until the environment refers to what was fetched and compiled
         found = obtain(requirement, registry=registry, trust=trust, settings=settings, progress=progress)
         return install_verified(
@@ -243,7 +242,7 @@ def plan(text: str, *, registry: str | None = None, target: str | None = None, t
     settings = settings or read_settings()
     requirement = Requirement.parse(text)
     wanted = target_of(settings, target)
-    store = Store.open(settings.home)
+    store = store_of(settings)
     found = obtain(
         requirement, registry=registry, trust=trust, settings=settings, progress=progress, remember=False
     )
@@ -252,7 +251,7 @@ def plan(text: str, *, registry: str | None = None, target: str | None = None, t
 
 def installed(*, settings: Settings | None = None) -> list[Installed]:
     """Return everything that is installed, sorted by name and version."""
-    return Environment(Store.open((settings or read_settings()).home)).installed()
+    return Environment(store_of(settings or read_settings())).installed()
 
 
 def uninstall(text: str, *, settings: Settings | None = None) -> list[Installed]:
@@ -262,7 +261,7 @@ def uninstall(text: str, *, settings: Settings | None = None) -> list[Installed]
         NotFoundError: none does.
     """
     settings = settings or read_settings()
-    environment = Environment(Store.open(settings.home))
+    environment = Environment(store_of(settings))
     doomed = _matching(text, environment)
     return [gone for item in doomed for gone in environment.remove(item.name, item.version)]
 
@@ -274,7 +273,7 @@ def use(text: str, *, settings: Settings | None = None) -> Installed:
         NotFoundError: none does.
     """
     settings = settings or read_settings()
-    environment = Environment(Store.open(settings.home))
+    environment = Environment(store_of(settings))
     chosen = max(_matching(text, environment), key=lambda item: parse_version(item.version))
     return environment.select(chosen.name, chosen.version)
 
@@ -286,7 +285,7 @@ def rollback(name: str, *, settings: Settings | None = None) -> Installed:
         NotFoundError: it is not installed, or there is nothing to go back to.
     """
     settings = settings or read_settings()
-    return Environment(Store.open(settings.home)).rollback(parse_name(name))
+    return Environment(store_of(settings)).rollback(parse_name(name))
 
 
 def _matching(text: str, environment: Environment) -> list[Installed]:

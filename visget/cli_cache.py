@@ -26,9 +26,9 @@ def cache_dir(ui: Ui, settings: Settings) -> None:
 @command("size", example="visget cache size")
 def cache_size(ui: Ui, settings: Settings) -> None:
     """Print how much space the store takes, by kind."""
-    from visget.cache.store import Store
+    from visget.wiring import store_of
 
-    parts = Store.open(settings.home).size()
+    parts = store_of(settings).size()
     total = sum(part.size for part in parts)
     rows = [(part.kind, str(part.entries), _megabytes(part.size)) for part in parts]
     ui.result(
@@ -43,9 +43,9 @@ def cache_size(ui: Ui, settings: Settings) -> None:
 @command("verify", example="visget cache verify")
 def cache_verify(ui: Ui, settings: Settings) -> int:
     """Read every file of the store; take damaged entries away, so that they are made again when needed."""
-    from visget.cache.store import Store
+    from visget.wiring import store_of
 
-    report = Store.open(settings.home).check()
+    report = store_of(settings).check()
     lines = [
         f"{damage.kind} {damage.name}: {damage.reason}{' (moved to quarantine)' if damage.moved else ''}"
         for damage in report.damaged
@@ -63,9 +63,9 @@ def cache_verify(ui: Ui, settings: Settings) -> int:
 @click.option("--dry-run", is_flag=True, help="Name what would go and change nothing.")
 def cache_gc(ui: Ui, settings: Settings, *, everything: bool, days: int, dry_run: bool) -> None:
     """Remove packages and native libraries that no installed version needs."""
-    from visget.cache.store import Store
+    from visget.wiring import store_of
 
-    report = Store.open(settings.home).gc(
+    report = store_of(settings).gc(
         max_age=0.0 if everything else days * 86400.0, max_bytes=settings.cache_limit_mb << 20, dry_run=dry_run
     )
     verb = "would remove" if dry_run else "removed"

@@ -25,7 +25,7 @@ _FALSE = frozenset(["", "0", "false", "no", "off"])
 _KEYS = frozenset(
     ["registry", "registries", "target", "jobs", "offline", "linker", "compile-seconds", "compile-memory-mb",
      "cache-limit-mb", "ca-bundle", "proxy", "no-proxy", "python-index", "debian-mirror", "cc", "sandbox",
-     "trust-policy"]
+     "trust-policy", "allow-network-fs"]
 )  # fmt: skip
 
 
@@ -63,6 +63,8 @@ class Settings(NamedTuple):
     """What must confine compilers, linkers and fresh libraries."""
     trust_policy: Literal["tofu", "pinned"] = "tofu"
     """Whose word is taken about the owner of a name that has no pin: the registry's, or nobody's."""
+    allow_network_fs: bool = False
+    """Whether the store may lie on a network file system."""
     cache_limit_mb: int = 10240
     """Size above which the store's unused artifacts are removed, in MiB."""
     library_path: str | None = None
@@ -111,15 +113,15 @@ class Settings(NamedTuple):
 
 
 def read_load_settings(environ: Mapping[str, str] | None = None) -> Settings:
-    """Return the settings as far as loading a library needs them: the store and the target.
+    """Return the settings as far as loading a library needs them: the store, its file system, and the target.
 
-    Where config.toml does not even contain the word "target" it is not parsed: importing the TOML parser would
+    Where config.toml does not even contain the words of those keys it is not parsed: importing the TOML parser would
     cost more than everything else that a load does.
 
     Raises:
         UsageError: as read_settings().
     """
-    return _read(os.environ if environ is None else environ, {}, only="target")
+    return _read(os.environ if environ is None else environ, {}, only=("target", "allow-network-fs"))
 
 
 def read_settings(environ: Mapping[str, str] | None = None, **options: object) -> Settings:
@@ -135,7 +137,7 @@ def read_settings(environ: Mapping[str, str] | None = None, **options: object) -
     return _read(os.environ if environ is None else environ, options)
 
 
-def _read(env: Mapping[str, str], options: Mapping[str, object], only: str | None = None) -> Settings:
+def _read(env: Mapping[str, str], options: Mapping[str, object], only: tuple[str, ...] = ()) -> Settings:
     config = Path(env["VISGET_CONFIG_DIR"]) if env.get("VISGET_CONFIG_DIR") else config_dir()
     values: dict[str, object] = {
         "home": Path(env["VISGET_HOME"]) if env.get("VISGET_HOME") else data_dir(),
@@ -146,22 +148,31 @@ def _read(env: Mapping[str, str], options: Mapping[str, object], only: str | Non
     values.update(_from_file(config / "config.toml", only))
     values.update(_from_environment(env))
     values.update({key: value for key, value in options.items() if value is not None})
+    _arm_failpoint(env)
     values["home"] = Path(str(values["home"])).expanduser().absolute()
     return Settings(**values)  # type: ignore[arg-type]  # every value was checked by the reader of its source
+
+
+def _arm_failpoint(env: Mapping[str, str]) -> None:
+    """Arm the point at which a test wants this process to die or fail; nobody sets both variables by accident."""
+    if env.get("VISGET_FAILPOINT") and env.get("VISGET_TESTING") == "1":
+        from visget.failpoint import arm, parse
+
+        arm(parse(env["VISGET_FAILPOINT"]))
 
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _from_file(path: Path, only: str | None = None) -> dict[str, object]:
+def _from_file(path: Path, only: tuple[str, ...] = ()) -> dict[str, object]:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read the configuration: {error}", where=str(path)) from error
-    if only is not None and only not in text:
+    if only and not any(word in text for word in only):
         return {}
     import tomllib
 
@@ -211,11 +222,11 @@ def _checked(key: str, value: object, where: str) -> object:
         if isinstance(value, dict) and all(isinstance(item, str) for item in value.values()):
             return dict(value)
         raise UsageError("registries must be a table of name = location", where=where)
-    if key == "offline":
+    if key in ("offline", "allow-network-fs"):
         text = str(value).lower()
         if text in _TRUE | _FALSE:
             return text in _TRUE
-        raise UsageError(f"offline must be true or false, not {value!r}", where=where)
+        raise UsageError(f"{key} must be true or false, not {value!r}", where=where)
     if key in ("jobs", "compile-seconds", "compile-memory-mb", "cache-limit-mb"):
         try:
             number = int(str(value))

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from visget.cache.store import Store
 from visget.config import Settings
 from visget.errors import VisgetError
+from visget.wiring import store_of
 
 if TYPE_CHECKING:
     from visget.installer.target import Target
@@ -125,7 +125,7 @@ def _target(settings: Settings) -> Iterator[Diagnosis]:
 
 
 def _store(settings: Settings) -> Iterator[Diagnosis]:
-    store = Store.open(settings.home)
+    store = store_of(settings)
     free = shutil.disk_usage(store.root).free
     if not os.access(store.root, os.W_OK):
         yield Diagnosis(

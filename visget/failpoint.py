@@ -17,10 +17,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import signal
-import time
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from visget.errors import UsageError
 
@@ -66,14 +63,8 @@ ACTIONS = ("kill", "enospc", "eio", "sleep")
 _SLEEP_SECONDS = 1.0
 
 
-class Armed(NamedTuple):
-    """What happens where."""
-
-    point: str
-    action: str
-    times: int = 1
-    """The point acts when it is reached for this time, and ever after."""
-
+Armed = tuple[str, str, int]
+"""A point, what happens there, and when it is reached for which time."""
 
 _armed: Armed | None = None
 _reached = 0
@@ -95,7 +86,7 @@ def parse(text: str) -> Armed:
     action, _, times = rest.partition("@")
     if point not in POINTS or action not in ACTIONS or not (times or "1").isdecimal():
         raise UsageError(f"VISGET_FAILPOINT must be POINT=ACTION, not {text!r}", where="VISGET_FAILPOINT")
-    return Armed(point, action, int(times or "1"))
+    return point, action, int(times or "1")
 
 
 def arm(what: Armed | None) -> None:
@@ -121,15 +112,20 @@ def reached() -> int:
 
 def _act(name: str, what: Armed) -> None:
     global _reached
-    if name != what.point:
+    point, action, times = what
+    if name != point:
         return
     _reached += 1
-    if _reached < what.times:
+    if _reached < times:
         return
-    if what.action == "kill":
+    if action == "kill":
+        import signal  # with enum beneath it dearer than a whole load; this module is on its path
+
         os.kill(os.getpid(), signal.SIGKILL)
-    if what.action == "sleep":
+    if action == "sleep":
+        import time
+
         time.sleep(_SLEEP_SECONDS)
     else:
-        code = errno.ENOSPC if what.action == "enospc" else errno.EIO
+        code = errno.ENOSPC if action == "enospc" else errno.EIO
         raise OSError(code, os.strerror(code))

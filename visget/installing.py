@@ -12,6 +12,8 @@ from visget.cache.entry import NativeEntry
 from visget.cache.environment import Environment
 from visget.cache.store import Store
 from visget.config import Settings
+from visget.failpoint import failpoint
+from visget.files import translated
 from visget.progress import Progress
 from visget.wiring import limits_of, linker_of, machine_key
 
@@ -77,10 +79,13 @@ def install_verified(
         store.remove_native(made.digest)
     reused = made.cached and not again
     entry = install_package(verified, target, store, linker=linker, limits=limits_of(settings), progress=progress)
-    Environment(store).record(
-        manifest.name, str(manifest.version), package=verified.package.digest, signers=verified.signers,
-        natives={machine_key(settings, target): entry.key}, source=source, select=select,
-    )  # fmt: skip
+    with translated("install a package", store.root):
+        failpoint("install.before-record")
+        Environment(store).record(
+            manifest.name, str(manifest.version), package=verified.package.digest, signers=verified.signers,
+            natives={machine_key(settings, target): entry.key}, source=source, select=select,
+        )  # fmt: skip
+        failpoint("install.recorded")
     return InstallResult(
         name=manifest.name, version=str(manifest.version), target=str(target),
         foreign=machine_key(settings, target) != machine_key(settings, None), entry=entry, reused=reused,

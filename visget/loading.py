@@ -17,7 +17,7 @@ from visget.config import Settings, read_load_settings, read_settings
 from visget.errors import CacheError, LoadError, NotFoundError, TrustError, VisgetError
 from visget.names import Requirement, parse_name, parse_version
 from visget.progress import SILENT, Progress
-from visget.wiring import machine_key, target_of
+from visget.wiring import machine_key, store_of, target_of
 
 if TYPE_CHECKING:
     from visget.format.package import VerifiedPackage
@@ -84,7 +84,7 @@ def resolve(name: str, version: str | None = None, *, settings: Settings | None 
         NotFoundError: nothing of that name and version is installed.
     """
     light = settings or read_load_settings()
-    store = Store.open(light.home)
+    store = store_of(light)
     wanted = str(parse_version(version)) if version is not None else None
     found = Environment(store).lookup(parse_name(name), wanted)
     if found is None:

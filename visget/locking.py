@@ -31,7 +31,7 @@ from visget.lockfile import (
 from visget.names import Requirement
 from visget.obtain import Obtained, obtain
 from visget.progress import SILENT, Progress
-from visget.wiring import target_of
+from visget.wiring import store_of, target_of
 
 if TYPE_CHECKING:
     from visget.format.package import VerifiedPackage
@@ -130,7 +130,7 @@ def resolve_lock(
     if len(named) != len(asked):
         raise UsageError("a package is named twice", hint="join its clauses with a comma: NAME>=1,<2")
     packages, registries = [], {item.identity: item for item in old.registries}
-    with Store.open(settings.home).in_use():
+    with store_of(settings).in_use():
         for requirement in wanted:
             before = old.package(requirement.name)
             renew = registry is not None and requirement.name in named
@@ -206,7 +206,7 @@ def sync(
             _refuse_outdated(path, found)
         lock = update_lock(path, settings=settings, progress=progress).lock
     wanted = target_of(settings, target)
-    store = Store.open(settings.home)
+    store = store_of(settings)
     done = []
     with store.in_use():
         for package in lock.packages:

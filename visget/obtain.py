@@ -9,14 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from visget.cache.store import Store
 from visget.config import Settings
 from visget.digest import Digest, digest_bytes
 from visget.errors import TrustError
+from visget.failpoint import failpoint
+from visget.files import translated
 from visget.names import Requirement
 from visget.progress import SILENT, Progress
 from visget.registries import reading
 from visget.trusting import decide_for
+from visget.wiring import store_of
 
 if TYPE_CHECKING:
     from visget.expectation import Expected
@@ -70,7 +72,7 @@ def obtain(requirement: Requirement, *, registry: str | None = None, trust: str 
     from visget.registry.pins import PinStore
     from visget.registry.select import choose
 
-    store = Store.open(settings.home)
+    store = store_of(settings)
     pins = PinStore(store.root / "trust")
     known = expected.registry if expected is not None else None
     with reading(settings, registry, progress, expected=known) as source:
@@ -94,6 +96,8 @@ def obtain(requirement: Requirement, *, registry: str | None = None, trust: str 
         if data is None or envelope is None or digest_bytes(envelope) != release.dsse:
             progress.step("fetching", title)
             data, envelope = source.fetch(release, progress=progress)
+        with translated("install a package", store.root):
+            failpoint("install.fetched")
         progress.step("verifying", title)
         package = open_package(data)
         verified = verify_package(package, envelope, accepted.keys, threshold=accepted.threshold)
@@ -103,9 +107,14 @@ def obtain(requirement: Requirement, *, registry: str | None = None, trust: str 
                 where=source.location,
             )
         if remember:
-            store.put_package(data)
-            store.put_envelope(package.digest, envelope)
-            decision.remember(pins)
+            with translated("install a package", store.root):
+                failpoint("install.verified")
+                store.put_package(data)
+                failpoint("install.stored")
+                store.put_envelope(package.digest, envelope)
+                failpoint("install.before-pin")
+                decision.remember(pins)
+                failpoint("install.pinned")
     return Obtained(
         verified=verified, first_use=accepted.first_use, location=source.location,
         versions=tuple(str(item.version) for item in reversed(releases.versions)),

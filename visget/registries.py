@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from visget.config import Settings
 from visget.errors import VisgetError
 from visget.progress import SILENT, Progress
-from visget.wiring import network_of
+from visget.wiring import network_of, store_of
 
 if TYPE_CHECKING:
     from visget.digest import Digest
@@ -59,12 +59,11 @@ def reading(
     Raises:
         UsageError: none is named or configured.
     """
-    from visget.cache.store import Store
     from visget.registry.client import open_registry
 
     location = settings.location(registry)
     _keep_valid(settings, location)
-    store = Store.open(settings.home)
+    store = store_of(settings)
     return open_registry(
         location, network=network_of(settings), partial=settings.cache / "partial", trust=store.root / "trust",
         progress=progress, expected=expected,

@@ -10,12 +10,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from visget.cache.store import Store
 from visget.config import Settings
 from visget.errors import NotFoundError, UsageError
 from visget.names import PackageName
 from visget.registry.pins import PinStore
 from visget.registry.trust import Accepted, Pin, Policy, decide, pin_by_key
+from visget.wiring import store_of
 
 if TYPE_CHECKING:
     from visget.format.keys import PublicKey
@@ -46,7 +46,7 @@ class Decision:
 
 def pins_of(settings: Settings) -> PinStore:
     """Return what this user has trusted."""
-    return PinStore(Store.open(settings.home).root / "trust")
+    return PinStore(store_of(settings).root / "trust")
 
 
 def decide_for(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from visget.cache.store import Store
 from visget.config import Settings
 from visget.machine import machine_id
 
@@ -15,6 +16,16 @@ if TYPE_CHECKING:
     from visget.installer.limits import Limits
     from visget.installer.linkers import Linker
     from visget.installer.target import Target
+
+
+def store_of(settings: Settings) -> Store:
+    """Return the user's store; it is created when there is none.
+
+    Raises:
+        TrustError: somebody else could change what is in it.
+        CacheError: it cannot be created, or lies on a network file system and the settings do not allow that.
+    """
+    return Store.open(settings.home, network=settings.allow_network_fs)
 
 
 def target_of(settings: Settings, text: str | None) -> Target:
