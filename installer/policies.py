@@ -15,6 +15,7 @@ import os
 from visget.installer.seccomp import ALLOW, KILL, Action, Filter, Rule, Where, rule
 
 _WRITE, _EXECUTE = mmap.PROT_WRITE, mmap.PROT_EXEC
+# Absent is also every call that is newer than the tables: C libraries try those, and fall back as on an older kernel.
 _DENIED, _FORBIDDEN, _ABSENT = Action.fail(errno.EACCES), Action.fail(errno.EPERM), Action.fail(errno.ENOSYS)
 
 # Memory without code, the own threads and signals, the clocks, and the three pipes.
@@ -50,7 +51,7 @@ def _own_signals(process: int) -> Rule:
 
 def compiling(process: int) -> Filter:
     """Return the filter of the compile worker `process`, for the time after its last import."""
-    return Filter(rules=(_CALCULATING, _DATA_MEMORY, _own_signals(process), *_LOOKING), default=KILL)
+    return Filter(rules=(_CALCULATING, _DATA_MEMORY, _own_signals(process), *_LOOKING), default=KILL, unknown=_ABSENT)
 
 
 def loading(process: int, *, in_memory: bool) -> Filter:
@@ -79,12 +80,15 @@ def loading(process: int, *, in_memory: bool) -> Filter:
             _CALCULATING, *mapping, *reading, rule(ALLOW, "seccomp"), _own_signals(process), *_LOOKING, _CHANGING,
         ),
         default=KILL,
+        unknown=_ABSENT,
     )  # fmt: skip
 
 
 def calling(process: int) -> Filter:
     """Return the filter of the answer worker `process` while it calls the library's functions."""
-    return Filter(rules=(_CALCULATING, _DATA_MEMORY, _own_signals(process), *_LOOKING, _CHANGING), default=KILL)
+    return Filter(
+        rules=(_CALCULATING, _DATA_MEMORY, _own_signals(process), *_LOOKING, _CHANGING), default=KILL, unknown=_ABSENT
+    )
 
 
 def linking() -> Filter:

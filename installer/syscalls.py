@@ -73,8 +73,9 @@ _GENERIC = _table("""
     landlock_create_ruleset=444 landlock_add_rule=445 landlock_restrict_self=446 memfd_secret=447 process_mrelease=448
 """)
 
-NEWEST = 462
-"""The newest call that these tables take into account (mseal); later ones have the same number everywhere."""
+NEWEST = 450
+"""The newest call that these tables take into account (set_mempolicy_home_node, Linux 5.17); later ones have the same
+number everywhere."""
 
 CONVENTIONS: Mapping[str, Convention] = {
     "x86_64": Convention(audit=0xC000003E, numbers=_X86_64, limit=0x40000000),

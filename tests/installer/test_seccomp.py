@@ -154,6 +154,7 @@ def test_what_no_worker_may_do(arch: str, name: str) -> None:
     assert reading == (ALLOW if name.startswith("load") else FAIL | errno.EACCES)
     for flags in (1, 2, 0o100, 0o1101, 0o20200002):
         assert answer("openat", 0xFFFFFF9C, 0, flags) == FAIL | errno.EACCES
+    assert run(program, NEWEST + 12, calling.audit) == FAIL | errno.ENOSYS, "mseal, which a new loader may try"
     assert answer("openat2") == FAIL | errno.EACCES
     assert answer("unlinkat") == (KILL if name == "compile" else FAIL | errno.EACCES)
 
