@@ -27,7 +27,7 @@ from visget.progress import SILENT, Progress
 from visget.registry.contact import Anchor, Contact, known, meet
 from visget.registry.names_list import NamesList, read_all
 from visget.registry.protocol import NameEntry, Release, Releases, parse_releases
-from visget.registry.transport import DirectoryTransport, HttpTransport, Transport
+from visget.registry.transport import DirectoryTransport, HttpTransport, Transport, location_of_url
 from visget.registry.tuf_client import Target
 from visget.registry.tuf_names import (
     NAMES_TARGET,
@@ -93,6 +93,17 @@ def open_registry(
         mirrors=[source(text) for text in mirrors], make_source=source,
         offline=network is not None and network.offline, clock=clock, progress=progress,
     )  # fmt: skip
+
+
+def location_of(location: str) -> str:
+    """Return how the registry at `location` is called in what is remembered: without credentials, in normal form.
+
+    Raises:
+        UsageError: it is no location of a registry.
+    """
+    if location.lower().startswith(("http://", "https://")):
+        return location_of_url(location)
+    return DirectoryTransport(directory_of(location)).location
 
 
 def directory_of(location: str) -> Path:
@@ -263,7 +274,7 @@ class Registry:
                 self._forget = weakref.finalize(self, shutil.rmtree, temporary, ignore_errors=True)
                 self._trust = temporary / "trust"
             room = TrustRoom(self._trust)
-            found = None if self._anchor.given else known(self._source, room)
+            found = None if self._anchor.given or self._anchor.again else known(self._source, room)
             mirrors = tuple(mirror.location for mirror in self._mirrors)
             anchor = self._anchor if self._anchor.given else Anchor(fingerprint=self._expected)
             self._contact = found or meet(self._source, room, anchor, mirrors)

@@ -31,6 +31,8 @@ class Anchor:
     """The content of a root that he has."""
     fingerprint: str | None = None
     """The digest of a root."""
+    again: bool = False
+    """Meet it anew, whatever was known before."""
 
     @property
     def given(self) -> bool:
@@ -81,6 +83,18 @@ def meet(source: Transport, room: TrustRoom, anchor: Anchor, mirrors: tuple[str,
     how: How = "root file" if anchor.root is not None else "fingerprint" if anchor.given else "first use"
     registration = Registration(location=source.location, identity=identity, how=how, mirrors=mirrors)
     return Contact(registration=registration, state=room.register(registration, pinned), first=not anchor.given)
+
+
+def trust_made_here(source: Transport, room: TrustRoom) -> Digest:
+    """Trust the registry at `source`, which this user has just made, and return its identity.
+
+    Raises:
+        TrustError, RegistryError: it is not in order.
+    """
+    identity, pinned = follow(source, Anchor())
+    registration = Registration(location=source.location, identity=identity, how="made here")
+    room.register(registration, pinned)
+    return identity
 
 
 def follow(source: Transport, anchor: Anchor) -> tuple[Digest, bytes]:

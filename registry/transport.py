@@ -95,7 +95,7 @@ class HttpTransport:
     def __init__(
         self, url: str, options: NetworkOptions | None, patience: Patience | None, partial: Path | None
     ) -> None:
-        self.location = _location(url)
+        self.location = location_of_url(url)
         self._base = url.rstrip("/")
         self._downloader = Downloader(options, patience)
         self._partial = partial
@@ -177,7 +177,7 @@ def _missing(what: str, where: str) -> RegistryError:
     )
 
 
-def _location(url: str) -> str:
+def location_of_url(url: str) -> str:
     """Return `url` in normal form and without credentials.
 
     Raises:

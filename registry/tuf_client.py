@@ -167,6 +167,31 @@ class Session:
             found = self._updater.get_targetinfo(name)
             return None if found is None else _target(name, found)
 
+    def find_any(self, name: str) -> TargetFile | None:
+        """Return what the metadata says about the target `name` of a repository whose names are free.
+
+        Raises:
+            TrustError, RegistryError, NetworkError: as refresh().
+        """
+        with _explained(self._where):
+            return self._updater.get_targetinfo(name)
+
+    def place_of(self, target: TargetFile) -> str:
+        """Return the path of a target below the repository's targets."""
+        if not self._set.root.consistent_snapshot:
+            return str(target.path)
+        directory, slash, name = target.path.rpartition("/")
+        return f"{directory}{slash}{next(iter(target.hashes.values()))}.{name}"
+
+    @staticmethod
+    def fits(target: TargetFile, data: bytes) -> bool:
+        """Tell whether `data` has the length and every hash of a target."""
+        try:
+            target.verify_length_and_hashes(data)
+        except tuf_errors.LengthOrHashMismatchError:
+            return False
+        return True
+
     @property
     def root_version(self) -> int:
         """The version of the newest root that was verified, also when the refresh failed after it."""

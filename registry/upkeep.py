@@ -16,6 +16,7 @@ from pathlib import Path
 
 from visget.digest import digest_bytes
 from visget.errors import RegistryError, UsageError
+from visget.failpoint import failpoint
 from visget.files import atomic_write, fsync_dir, translated
 from visget.registry.local import read_local
 from visget.registry.names_list import NamesList
@@ -109,6 +110,8 @@ def refresh(
         change.renew(wanted)
         room = room.remember(change.commit())
         repository = Repository(root, room.root())
+        with translated("remove old files of the registry", root):
+            failpoint("registry.refresh.before-prune")
         removed = prune(repository, now)
         return Upkeep(
             renewed=tuple(kind for kind, yes in wanted.items() if yes),
@@ -254,6 +257,22 @@ def apply_staged(root: Path, keys: Path, *, now: float | None = None) -> None:
                 hint="each holder: visget registry sign FILE --key KEY",
             )
         apply_ready(root, room, now)
+
+
+def finish_staged(root: Path, keys: Path, *, now: float | None = None) -> list[str]:
+    """Put the staged documents in force if every signature is there; return what they wait for.
+
+    Raises:
+        TrustError, RegistryError: the registry is not in order.
+    """
+    with writing(root):
+        apply_ready(root, open_room(keys), time.time() if now is None else now)
+        return list(_waiting(open_room(keys)))
+
+
+def waiting(keys: Path) -> list[str]:
+    """Return in words which signatures staged documents wait for."""
+    return list(_waiting(open_room(keys)))
 
 
 def _refuse_staged(room: OperatorRoom) -> None:

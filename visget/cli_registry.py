@@ -1,4 +1,4 @@
-"""The commands around registries: registry init, registry list, search, info.
+"""The commands around registries: registry add, registry list, search, info; visget/cli_operator.py has the others.
 
 Invariant: each command is one function that reads its options, calls the registry room, and prints the result.
 """
@@ -9,46 +9,87 @@ from pathlib import Path
 
 import click
 
-from visget.cli_common import Ui, command, printable
-from visget.config import DEFAULT_REGISTRY, Settings, remember_registry
+from visget.cli_common import Ui, command, counted, printable
+from visget.cli_operator import (
+    registry_apply,
+    registry_init,
+    registry_refresh,
+    registry_sign,
+    rotate_online,
+    rotate_root,
+)
+from visget.config import Settings, remember_registry
+from visget.errors import UsageError
 
 
 @click.group("registry", context_settings={"help_option_names": ["-h", "--help"]})
 def registry() -> None:
-    """Make and inspect registries."""
+    """Make, trust and inspect registries."""
 
 
-@command("init", example="visget registry init ./registry\nvisget registry init /srv/packages --name team")
-@click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--name", default=DEFAULT_REGISTRY, show_default=True, help="Its name in config.toml.")
-def registry_init(ui: Ui, settings: Settings, *, directory: Path, name: str) -> None:
-    """Make DIRECTORY an empty registry; any static web server can serve it."""
+@command(
+    "add",
+    example="visget registry add team https://packages.example.org --fingerprint 9bbf...\n"
+    "visget registry add team https://packages.example.org --root root.json --mirror https://mirror.example.net",
+)
+@click.argument("name")
+@click.argument("location", metavar="URL|DIR")
+@click.option("--root", type=click.Path(path_type=Path, dir_okay=False), help="A file of its root.")
+@click.option("--fingerprint", metavar="SHA256", help="The fingerprint of one of its roots.")
+@click.option("--mirror", "mirrors", multiple=True, metavar="URL", help="A copy to fall back to; repeat it.")
+def registry_add(ui: Ui, settings: Settings, *, name: str, location: str, root: Path | None,
+                 fingerprint: str | None, mirrors: tuple[str, ...]) -> None:  # fmt: skip
+    """Trust a registry and call it NAME in config.toml.
+
+    Ask its operator for the fingerprint, over another way than this network. Given again, it replaces what was
+    known about the location.
+    """
     from visget.names import parse_name
-    from visget.registries import new_room
-    from visget.registry.directory import init_registry
+    from visget.registries import adding
 
     parse_name(name)
-    where = init_registry(directory.absolute(), keys=new_room(settings, name, directory.absolute()))
-    remembered = remember_registry(settings, name, str(where))
+    if root is not None and fingerprint is not None:
+        raise UsageError("give either --root or --fingerprint")
+    known = settings.registries.get(name)
+    if known not in (None, location):
+        raise UsageError(f"config.toml calls another registry {name!r}: {known}", hint="choose another name")
+    with adding(settings, location, root=root, fingerprint=fingerprint, mirrors=mirrors, progress=ui) as source:
+        count = len(source.names())
+        identity = source.identity
+    remember_registry(settings, name, location)
     ui.result(
-        {"directory": str(where), "name": name if remembered else None},
-        f"made a registry in {where}"
-        + (f"\nconfig.toml now calls it {name!r}" if remembered else f"\nuse it with --registry {where}"),
+        {"name": name, "location": location, "identity": identity, "mirrors": list(mirrors), "packages": count},
+        f"{name} is {location}, {counted(count, 'package')}\nits root: {identity}",
     )
 
 
 @command("list", example="visget registry list")
 def registry_list(ui: Ui, settings: Settings) -> None:
-    """List the registries that config.toml names."""
-    rows = sorted(settings.registries.items())
+    """List the registries that config.toml names, and how each came to be trusted."""
+    from visget.registries import known
+
+    found = {name: known(settings, location) for name, location in sorted(settings.registries.items())}
+    rows = [
+        (name, settings.registries[name], item.identity if item else "-", item.how if item else "not met yet")
+        for name, item in found.items()
+    ]
+    details = {
+        name: {"identity": item.identity, "trusted": item.how, "mirrors": list(item.mirrors)}
+        for name, item in found.items() if item is not None
+    }  # fmt: skip
     ui.result(
-        {"registries": dict(rows), "selected": settings.registry},
-        lambda: ui.table(("name", "location"), rows) if rows else "no registries; make one: visget registry init DIR",
+        {"registries": dict(sorted(settings.registries.items())), "selected": settings.registry, "known": details},
+        lambda: ui.table(("name", "location", "root", "trusted"), rows) if rows else _NONE,
     )
 
 
-registry.add_command(registry_init)
-registry.add_command(registry_list)
+_NONE = "no registries; make one: visget registry init DIR, or trust one: visget registry add NAME URL"
+
+for _command in (
+    registry_init, registry_add, registry_list, registry_refresh, registry_sign, registry_apply, rotate_online,
+    rotate_root,
+):  # fmt: skip
+    registry.add_command(_command)
 
 
 @command("search", example="visget search hash\nvisget search XXH64")

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from visget.config import Settings
-from visget.errors import VisgetError
+from visget.errors import UsageError, VisgetError
 from visget.progress import SILENT, Progress
 from visget.wiring import network_of, store_of
 
 if TYPE_CHECKING:
     from visget.digest import Digest
     from visget.registry.client import Registry
+    from visget.registry.tuf_state import Registration
 
 
 def rooms(settings: Settings) -> Path:
@@ -45,6 +47,33 @@ def room_of(settings: Settings, directory: Path) -> Path:
     return find_room(rooms(settings), directory)
 
 
+def directory_and_room(settings: Settings, which: str | None) -> tuple[Path, Path]:
+    """Return the directory and the operator's room of the registry that `which`, a name or a directory, means.
+
+    Raises:
+        UsageError: it means none, or one that can only be read.
+    """
+    from visget.registry.directory import registry_directory
+
+    directory = registry_directory(settings.location(which)).absolute()
+    return directory, room_of(settings, directory)
+
+
+def trust_own(settings: Settings, directory: Path) -> str:
+    """Trust the root of a registry that this user made, and return its fingerprint.
+
+    Raises:
+        RegistryError, TrustError: there is none, or it is not in order.
+    """
+    from visget.cache.store import Store
+    from visget.registry.contact import trust_made_here
+    from visget.registry.transport import DirectoryTransport
+    from visget.registry.tuf_state import TrustRoom
+
+    room = TrustRoom(Store.open(settings.home).root / "trust")
+    return trust_made_here(DirectoryTransport(directory), room)
+
+
 def reading(
     settings: Settings, registry: str | None, progress: Progress = SILENT, *, expected: Digest | None = None
 ) -> Registry:
@@ -68,6 +97,51 @@ def reading(
         location, network=network_of(settings), partial=settings.cache / "partial", trust=store.root / "trust",
         progress=progress, expected=expected,
     )  # fmt: skip
+
+
+def adding(
+    settings: Settings, location: str, *, root: Path | None, fingerprint: str | None, mirrors: Sequence[str],
+    progress: Progress = SILENT,
+) -> Registry:  # fmt: skip
+    """Return the registry at `location`, whose root the user names now, whatever was known about it before.
+
+    Args:
+        settings: where the store is, and how to reach the network.
+        location: a directory or URL.
+        root: a file of one of its roots.
+        fingerprint: the digest of one of its roots.
+        mirrors: other locations with copies of it.
+        progress: told what the user should know.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    from visget.cache.store import Store
+    from visget.registry.client import open_registry
+    from visget.registry.contact import Anchor
+
+    try:
+        data = root.read_bytes() if root is not None else None
+    except OSError as error:
+        raise UsageError(f"cannot read the root: {error.strerror}", where=str(root)) from error
+    return open_registry(
+        location, network=network_of(settings), partial=settings.cache / "partial",
+        trust=Store.open(settings.home).root / "trust", anchor=Anchor(root=data, fingerprint=fingerprint, again=True),
+        mirrors=mirrors, progress=progress,
+    )  # fmt: skip
+
+
+def known(settings: Settings, location: str) -> Registration | None:
+    """Return what is known about the registry at `location`; None when it was never read.
+
+    Raises:
+        TrustError: the record of it is damaged.
+    """
+    from visget.cache.store import Store
+    from visget.registry.client import location_of
+    from visget.registry.tuf_state import TrustRoom
+
+    return TrustRoom(Store.open(settings.home).root / "trust").registration(location_of(location))
 
 
 def _keep_valid(settings: Settings, location: str) -> None:

@@ -115,7 +115,10 @@ BROKEN: dict[str, tuple[str | bytes, int | None, str]] = {
     "a NUL": (GOOD.encode() + b"\0", 16, "not valid TOML"),
     "nested deeply": (GOOD + "\nx = " + "[" * 5000 + "]" * 5000, None, "nests"),
     "huge": (GOOD + "# " + "x" * (5 << 20), None, "larger than"),
-    "empty": ("", 1, "'package' is missing"),
+    "empty": ("", 1, ":1: the key 'package' is missing"),
+    "a byte order mark": ("\ufeff" + GOOD, 1, "begins with a byte order mark"),
+    "a number of 6000 digits": (build_key("jobs = " + "9" * 6000), 9, "an integer of more than 4300 digits"),
+    "another of 6000 digits": (GOOD + "[x]\n\na = -" + "1_0" * 3000, 18, "an integer of more than 4300 digits"),
     "misspelt key": (changed("license", "licence"), 5, "package.licence: unknown key; did you mean 'license'"),
     "misspelt table": (changed("[exports]", "[export]"), 10, "did you mean 'exports'?"),
     "no name": (changed('name = "tiny"\n', ""), 1, "'name' is missing"),
@@ -161,27 +164,46 @@ def test_broken_visget_toml(kind, place, tmp_path):
     where = f"{file}:{line}" if line else str(file)
     hint = kind not in ("long summary", "control character", "homepage", "sources outside", "absolute sources",
                         "vector's key", "vector's name", "vector twice", "vector's argument", "vector's huge number",
-                        "huge", "not UTF-8", "nested deeply")  # fmt: skip
+                        "huge", "not UTF-8", "nested deeply", "a number of 6000 digits",
+                        "another of 6000 digits")  # fmt: skip
     outcome = refuses(place, "build", project, code=EXIT_USAGE, says=(f"error: {where}", names), hint=hint)
     assert not (project / "dist").exists()
     assert len(outcome.err) < 1200
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "line", "says"),
     [
-        (changed('["*.c"]', '["*.c", "tyni.c"]'), ("'tyni.c'", "did you mean 'tiny.c'?")),
-        (changed('["*.c"]', '["lib/*.c"]'), ("build.sources", "'lib/*.c'")),
-        (changed('"tiny.h"', '"tyni.h"'), ("exports.headers", "'tyni.h'")),
-        (changed('"MIT"', '"MIT"\nreadme = "READ.md"'), ("'READ.md'",)),
-        (changed('["tiny.h"]', '["tiny.h"]\nfunctions = ["foo_*"]'), ("'foo_*'", "tiny_add")),
+        (changed('["*.c"]', '[\n  "*.c",\n  "tyni.c",\n]'), 10,
+         ("build.sources[1]: the pattern 'tyni.c' matches no file", "did you mean 'tiny.c'?")),
+        (changed('["*.c"]', '["lib/*.c"]'), 8, ("build.sources[0]", "'lib/*.c'")),
+        (build_key('exclude = ["test_*.c"]'), 9, ("build.exclude[0]", "'test_*.c'")),
+        (build_key('exclude = ["*.c"]'), 9, ("build.exclude: leaves no source file",)),
+        (build_key('include = [".", "inc"]'), 9, ("build.include[1]: there is no 'inc'",)),
+        (build_key('include = ["tiny.c"]'), 9, ("build.include[0]", "not a directory")),
+        (changed('"tiny.h"', '"tiny.h",\n  "tyni.h"'), 12, ("exports.headers[1]", "'tyni.h'")),
+        (changed('"MIT"', '"MIT"\nreadme = "READ.md"'), 6, ("package.readme", "'READ.md'")),
+        (changed('"MIT"', '"MIT"\nlicense-file = "COPYING"'), 6, ("package.license-file", "'COPYING'")),
+        (changed('"MIT"', '"MIT"\nlicense-file = [\n"tiny.h",\n"COPYING"]'), 8, ("package.license-file[1]",)),
+        (changed('["tiny.h"]', '["tiny.h"]\nfunctions = ["tiny_*", "foo_*"]'), 12,
+         ("exports.functions[1]", "'foo_*'", "tiny_add")),
+        (changed('["tiny.h"]', '["tiny.h"]\nexclude = ["foo_*"]'), 12, ("exports.exclude[0]", "'foo_*'", "tiny_add")),
     ],
-    ids=["source", "pattern", "header", "readme", "function"],
-)
-def test_a_file_or_function_that_is_not_there(text, says, place, tmp_path):
+    ids=["source", "pattern", "exclude", "nothing left", "include", "include a file", "header", "readme", "licence",
+         "second licence", "function", "excluded function"],
+)  # fmt: skip
+def test_a_file_or_function_that_is_not_there(text, line, says, place, tmp_path):
     project = write_project(tmp_path / "project", toml=text)
-    refuses(place, "build", project, code=EXIT_USAGE, says=says, hint="readme" not in text)
+    where = f"error: {project / 'visget.toml'}:{line}: "
+    refuses(place, "build", project, code=EXIT_USAGE, says=(where, *says))
     assert not (project / "dist").exists()
+
+
+def test_a_function_that_is_declared_only(place, tmp_path):
+    project = write_project(tmp_path / "project", toml=changed('["tiny.h"]', '["tiny.h"]\nfunctions = ["tiny_sub"]'))
+    (project / "tiny.h").write_text("int tiny_add(int a, int b);\nint tiny_sub(int a, int b);\n")
+    where = f"{project / 'visget.toml'}:12: exports.functions[0]: "
+    refuses(place, "build", project, code=EXIT_USAGE, says=(where, "tiny_sub is declared but not defined"))
 
 
 @pytest.mark.parametrize(
@@ -189,13 +211,18 @@ def test_a_file_or_function_that_is_not_there(text, says, place, tmp_path):
     [
         (changed('call = "tiny_add"', 'call = "tiny_sub"'), ("vector 'sum', step 1", "'tiny_sub'")),
         (changed("{ int = 2 }, ", ""), ("vector 'sum', step 1", "tiny_add", "int tiny_add(int a, int b)")),
+        (changed("{ int = 2 }", "{ float = 2.5 }"), ("vector 'sum', step 1: argument 1 (a)", "a float cannot be")),
+        (changed("{ int = 2 }", '{ text = "2" }'), ("vector 'sum', step 1: argument 1 (a)", "int is not a pointer")),
+        (changed("{ int = 40 }", "{ int = 4294967296 }"), ("vector 'sum', step 1: argument 2 (b)", "32 bits of int")),
+        (changed("returns = { int = 42 }", 'returns = { text = "x" }'), ("vector 'sum', step 1: the result",)),
     ],
-    ids=["function", "count"],
+    ids=["function", "count", "float", "text", "range", "result"],
 )
 def test_a_vector_that_does_not_fit_the_functions(text, says, place, tmp_path):
     project = write_project(tmp_path / "project", toml=text)
     outcome = place.run("build", project)
-    assert outcome.code in (EXIT_USAGE, EXIT_REFUSED)
+    assert outcome.code == EXIT_USAGE
+    assert f"error: {project / 'visget.toml'}:15: " in outcome.err
     for part in says:
         assert part in outcome.text
     assert outcome.err.count("vector 'sum', step 1") == 1, "said once is enough"
@@ -203,6 +230,10 @@ def test_a_vector_that_does_not_fit_the_functions(text, says, place, tmp_path):
 
 
 def test_no_project(place, tmp_path):
+    (tmp_path / "bare").mkdir()
+    refuses(place, "build", tmp_path / "bare", code=EXIT_USAGE, says=("there is no visget.toml here", "visget init"))
+    outcome = place.run("build", tmp_path / "nothing")
+    assert f"error: {tmp_path / 'nothing'}: there is no such project" in outcome.err
     refuses(place, "build", tmp_path / "nothing", code=EXIT_USAGE, says=(str(tmp_path / "nothing"), "visget init"))
     (tmp_path / "empty").mkdir()
     refuses(place, "build", tmp_path / "empty", code=EXIT_USAGE, says=("there is no visget.toml", "visget init"))

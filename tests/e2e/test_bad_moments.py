@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 from badkit import Outcome, Place, flipped, left_alive, overwrite, publish_tiny, snapshot, write_project
 from packagekit import claim
+from registrykit import stored
 from workerkit import KEY, TEXT, sample
 
 from visget import api
@@ -114,7 +115,8 @@ def test_installs_at_the_same_moment_compile_once(count, user):
 
 def test_two_versions_at_the_same_moment(user, tmp_path, published):
     shutil.copytree(published.registry, user.registry)
-    both = user.with_env(VISGET_REGISTRY=str(user.registry))
+    shutil.copytree(published.config, user.root / "keys")
+    both = user.with_env(VISGET_REGISTRY=str(user.registry), VISGET_CONFIG_DIR=str(user.root / "keys"))
     vis = published.root / "second" / "dist" / "tiny-2.0.vis"
     assert both.run("publish", vis, "--key", published.config / "keys" / "default.key").code == 0
     children = [both.spawn("install", f"tiny=={version}") for version in ("1.0", "2.0", "1.0", "2.0")]
@@ -127,8 +129,9 @@ def test_two_versions_at_the_same_moment(user, tmp_path, published):
 
 def test_publishing_the_same_at_the_same_moment(user, published):
     shutil.copytree(published.registry, user.registry)
+    shutil.copytree(published.config, user.root / "keys")
     vis = published.root / "second" / "dist" / "tiny-2.0.vis"
-    place = user.with_env(VISGET_REGISTRY=str(user.registry), VISGET_CONFIG_DIR=str(published.config))
+    place = user.with_env(VISGET_REGISTRY=str(user.registry), VISGET_CONFIG_DIR=str(user.root / "keys"))
     children = [place.spawn("publish", vis, "--json") for _ in range(4)]
     fresh = []
     for child in children:
@@ -190,8 +193,10 @@ def test_kill_during_publish(moments, user, published, tmp_path):
     vis = published.root / "second" / "dist" / "tiny-2.0.vis"
 
     def publisher(name: str) -> Place:
-        place = Place(root=tmp_path / name, variables={"VISGET_CONFIG_DIR": str(published.config)})
+        # What was signed last is remembered with the keys: each copy of the registry needs its own.
+        place = Place(root=tmp_path / name)
         shutil.copytree(published.registry, place.registry)
+        shutil.copytree(published.config, place.config)
         return place
 
     lasts = measured(publisher("first"), "publish", vis)
@@ -205,8 +210,8 @@ def test_kill_during_publish(moments, user, published, tmp_path):
         assert [item["name"] for item in place.run("search", "--json").json["packages"]] == ["tiny"]
         assert place.run("publish", vis).code == 0
         assert place.run("info", "tiny", "--json").json["version"] == "2.0"
-        files = sorted(path.name for path in place.registry.rglob("*") if path.is_file())
-        assert len(files) == 8, files  # visget.json, names.json, one index, a lock, two packages with signatures
+        assert (len(stored(place.registry, "vis")), len(stored(place.registry, "dsse"))) == (2, 2)
+        assert not [path for path in place.registry.rglob("*") if path.suffix == ".tmp" or path.parent.name == ".new"]
         shutil.rmtree(place.root)
     assert hit >= moments // 2
 
