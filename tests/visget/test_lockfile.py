@@ -152,7 +152,7 @@ def test_newer_files_and_no_file(tmp_path):
 
 def test_row_36_an_integer_of_6000_digits(tmp_path):
     path = write(tmp_path / "visget.lock", TEXT.replace("owner-seq = 3", "owner-seq = " + "9" * 6000))
-    with pytest.raises(UsageError, match="too long|4300 digits"):
+    with pytest.raises(UsageError, match=r"too long|4300 digits"):
         read_lock(path)
     write(tmp_path / "config.toml", "jobs = " + "9" * 6000)
     with pytest.raises(UsageError, match="not valid TOML"):
