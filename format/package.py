@@ -17,6 +17,7 @@ from visget.format.keys import KeyId, PublicKey
 from visget.format.manifest import Manifest, check_supported
 from visget.format.prototypes import Api
 from visget.format.signing import Statement, verify_envelope
+from visget.format.vectorfit import misfits
 from visget.format.vectors import VectorSet
 
 
@@ -128,30 +129,15 @@ def check_contents(package: Package) -> None:
     """
     for kind in package.container.stored:
         package.section(kind)
-    functions = {function.name: function for function in package.api().functions}
-    if strange := sorted(functions.keys() - set(package.manifest.exports)):
+    api = package.api()
+    if strange := sorted({function.name for function in api.functions} - set(package.manifest.exports)):
         raise FormatError(f"api describes the function {strange[0]!r}, which is not among the exports")
     package.headers()
     package.text("license")
     package.text("readme")
     vectors = package.vectors()
-    for vector in vectors.vectors if vectors else ():
-        for number, step in enumerate(vector.steps, 1):
-            where = f"vector {vector.name!r}, step {number}"
-            function = functions.get(step.call)
-            if function is None:
-                raise FormatError(
-                    f"calls {step.call!r}, which api does not describe",
-                    where=where,
-                    hint=f"the functions are {', '.join(sorted(functions)[:20])}" if functions else None,
-                )
-            given, wanted = len(step.args), len(function.parameters)
-            if given < wanted or (given > wanted and not function.variadic):
-                raise FormatError(
-                    f"gives {step.call} {given} arguments; it takes {wanted}",
-                    where=where,
-                    hint=function.prototype,
-                )
+    for misfit in misfits(vectors, api) if vectors else ():
+        raise FormatError(misfit.message, where=misfit.where, hint=misfit.hint)
 
 
 _SEAL = object()

@@ -18,8 +18,10 @@ from visget.cache.entry import NativeEntry
 from visget.cache.store import Store
 from visget.digest import Digest
 from visget.errors import RefusedError, UnsupportedError
+from visget.failpoint import failpoint
 from visget.files import translated
 from visget.format.package import VerifiedPackage
+from visget.format.vectorfit import misfits
 from visget.installer.answers import check_answers
 from visget.installer.archive import write_archive
 from visget.installer.compile import PIPELINE, compile_package, compiler_identity
@@ -96,8 +98,10 @@ class _Build:
             self._progress.note(
                 f"{self._plan.label}: the sandbox is off; the compiler could read and write whatever you can"
             )
+        self._check_vectors()
         with self._stage("compile", "compiling"):
             compiled = compile_package(self._verified, target, self._limits, self._progress)
+            failpoint("install.compiled")
         self._sandboxes.append(compiled.sandbox)
         for stage, seconds in compiled.seconds.items():
             self._milliseconds[f"compile.{stage}"] = round(seconds * 1000)
@@ -128,7 +132,9 @@ class _Build:
                 place = self._directory / path
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_bytes(content)
+        failpoint("install.written")
         checked = self._check_answers(self._directory / native)
+        failpoint("install.checked")
         receipt = Receipt(
             name=name,
             version=str(self._manifest.version),
@@ -153,6 +159,21 @@ class _Build:
         )
         with translated("write the receipt", self._directory):
             (self._directory / "receipt.json").write_bytes(receipt.encode())
+
+    def _check_vectors(self) -> None:
+        """Refuse test vectors that do not fit the functions, before anything is compiled.
+
+        Raises:
+            RefusedError: there is such a vector.
+        """
+        vectors = self._package.vectors()
+        for misfit in misfits(vectors, self._package.api()) if vectors else ():
+            raise RefusedError(
+                f"{self._plan.label}: its {misfit.where}: {misfit.message}",
+                where=self._plan.label,
+                hint="only its author can mend it; `visget build` refuses such a vector",
+                details={"vector": misfit.vector, "step": misfit.step},
+            )
 
     def _link(self, content: bytes, promise: Promise, needed: frozenset[str]) -> Linked | None:
         linker = self._plan.tools.linker

@@ -13,13 +13,15 @@ from pathlib import Path
 
 from visget.digest import Digest, digest_bytes, digest_file
 from visget.download import NetworkOptions
-from visget.errors import BuildError, RefusedError
+from visget.errors import BuildError, RefusedError, UsageError
 from visget.format.container import write_container
 from visget.format.findings import Finding, errors, in_order
 from visget.format.headers import encode_headers
 from visget.format.manifest import EPOCH, FpContract, Manifest, Provenance
 from visget.format.package import Package, check_contents, open_package
 from visget.format.plaintext import clean_line
+from visget.format.prototypes import Api
+from visget.format.vectorfit import misfits
 from visget.format.verifier import ModuleFacts, check_module, module_facts
 from visget.progress import SILENT, Progress
 from visget.toolchain.clang import CompileOptions, Frontend, find_frontend, recorded_flags
@@ -30,6 +32,7 @@ from visget.toolchain.layouts import compare_layouts
 from visget.toolchain.merge import Built, finish, merge_units
 from visget.toolchain.project import Build, Project
 from visget.toolchain.sources import SourceTree, find_headers, find_sources, find_text, source_tree
+from visget.toolchain.toml_lines import Place
 
 _FP_CONTRACT: Mapping[str, FpContract] = {"strict": "off", "contract": "on", "fast": "fast"}
 _SHOWN_HEADERS = 5
@@ -99,9 +102,8 @@ def build_package(
         texts = _texts(project, base)
         progress.step("merging", f"{len(units)} units")
         merged = merge_units(units)
-        exported = choose_exports(
-            headers, merged, functions=project.exports.functions, exclude=project.exports.exclude
-        )
+        exported = _exported(project, headers, merged)
+        _check_vectors(project, exported.api)
         foreign = compare_layouts(frontend, options, base, headers, exported.api, list(public.values()))
     built = finish(merged, exports=exported.symbols, cleanup=project.build.cleanup)
     progress.step("checking", "the VIS rules")
@@ -139,6 +141,33 @@ def build_package(
         notes=exported.notes,
         sources_used=used,
     )
+
+
+def _exported(project: Project, headers: Headers, merged: str) -> Exported:
+    """Return what choose_exports() returns; say of an error which line of visget.toml it comes from."""
+    patterns = {"functions": project.exports.functions, "exclude": project.exports.exclude}
+    try:
+        return choose_exports(headers, merged, **patterns)
+    except UsageError as error:
+        place: Place = ("exports", "headers")
+        for key, listed in patterns.items():
+            if error.details.get("pattern") in listed:
+                place = ("exports", key, listed.index(str(error.details["pattern"])))
+        raise project.wrong(place, error.message, error.hint) from error
+
+
+def _check_vectors(project: Project, api: Api) -> None:
+    """Refuse vectors and benches that do not fit the functions."""
+    for key, vectors in (("vector", project.vectors), ("bench", project.benches)):
+        names = [vector.name for vector in vectors.vectors]
+        for misfit in misfits(vectors, api):
+            place = (key, names.index(misfit.vector), "steps", misfit.step - 1)
+            raise UsageError(
+                f"{key} {misfit.vector!r}, step {misfit.step}: {misfit.message}",
+                hint=misfit.hint,
+                where=project.where(*place),
+                details={"key": f"{key} {misfit.vector!r}, step {misfit.step}"},
+            )
 
 
 def _options(build: Build) -> CompileOptions:
@@ -186,17 +215,20 @@ def _texts(project: Project, root: Path) -> dict[str, bytes]:
     """Return the sections "license" and "readme"."""
     sections: dict[str, bytes] = {}
     licenses = [
-        (name, find_text(project, root, name).read_text(encoding="utf-8", errors="replace"))
-        for name in project.package.license_files
+        (name, _text(project, root, name, ("package", "license-file", index)))
+        for index, name in enumerate(project.package.license_files)
     ]
     if len(licenses) == 1:
         sections["license"] = licenses[0][1].encode()
     elif licenses:
         sections["license"] = "\n".join(f"===== {name} =====\n\n{text}" for name, text in licenses).encode()
     if project.package.readme is not None:
-        readme = find_text(project, root, project.package.readme)
-        sections["readme"] = readme.read_text(encoding="utf-8", errors="replace").encode()
+        sections["readme"] = _text(project, root, project.package.readme, ("package", "readme")).encode()
     return sections
+
+
+def _text(project: Project, root: Path, name: str, key: Place) -> str:
+    return find_text(project, root, name, key).read_text(encoding="utf-8", errors="replace")
 
 
 def _private_includes(

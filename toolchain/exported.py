@@ -88,6 +88,7 @@ def choose_exports(headers: Headers, merged: str, *, functions: Sequence[str], e
             else "none of the functions that the public headers declare is defined in the sources",
             where=", ".join(headers.files),
             hint="add the file that defines it to [build] sources",
+            details={"pattern": literal[0]} if literal else {},
         )
     api = _pruned(headers, chosen)
     checker = _Checker(api)
@@ -110,6 +111,7 @@ def _refuse_idle_patterns(patterns: Iterable[str], names: Sequence[str]) -> None
             raise UsageError(
                 f"the pattern {pattern!r} in [exports] matches no function of the public headers",
                 hint=f"they declare: {', '.join(names[:8]) or 'no function'}{' ...' if len(names) > 8 else ''}",
+                details={"pattern": pattern},
             )
 
 
@@ -118,7 +120,8 @@ def _notes(missing: Sequence[str], variables: Sequence[str]) -> Iterator[str]:
         some = ", ".join(missing[:6]) + (f" and {len(missing) - 6} more" if len(missing) > 6 else "")
         yield f"declared but not defined, so not exported: {some}"
     if variables:
-        yield f"variables are not exported: {', '.join(variables[:6])}{' ...' if len(variables) > 6 else ''}"
+        some = ", ".join(variables[:6]) + (" ..." if len(variables) > 6 else "")
+        yield f"variables are not exported: {some}; a package exports functions, such as one that returns the address"
 
 
 def _pruned(headers: Headers, chosen: Sequence[Declared]) -> Api:

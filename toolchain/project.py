@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias, cast
 
@@ -19,7 +19,8 @@ from visget.format.vectors import VectorSet
 from visget.names import PackageName, parse_name, parse_version
 from visget.toolchain.flags import flag_problem, macro_problem
 from visget.toolchain.origin import Source, parse_source
-from visget.toolchain.toml_table import Table, read_document, suggest
+from visget.toolchain.toml_lines import Place
+from visget.toolchain.toml_table import Document, Table, read_document, show_place, suggest
 
 PROJECT_FILE = "visget.toml"
 
@@ -110,11 +111,22 @@ class Project:
     """The calls that an installed library must answer right."""
     benches: VectorSet = VectorSet()  # noqa: RUF009 - a frozen value
     """The calls that are timed when the build is tuned; they do not travel."""
+    document: Document | None = field(default=None, compare=False, repr=False)
+    """The text of the file, which knows its lines."""
 
     @property
     def directory(self) -> Path:
         """The directory of visget.toml."""
         return self.path.parent
+
+    def where(self, *place: str | int) -> str:
+        """Return ``file:line`` of a key: ``where("build", "sources", 0)``."""
+        return str(self.path) if self.document is None else self.document.where(place)
+
+    def wrong(self, place: Place, problem: str, hint: str | None = None) -> UsageError:
+        """Return the error for the key at `place`."""
+        key = show_place(place)
+        return UsageError(f"{key}: {problem}", hint=hint, where=self.where(*place), details={"key": key})
 
 
 def read_project(path: Path) -> Project:
@@ -125,6 +137,12 @@ def read_project(path: Path) -> Project:
     """
     if path.is_dir():
         path = path / PROJECT_FILE
+    elif not path.exists() and path.name != PROJECT_FILE:
+        raise UsageError(
+            "there is no such project",
+            where=str(path),
+            hint=f"give a directory with a {PROJECT_FILE}, or that file; `visget init` writes one",
+        )
     document = read_document(path)
     # First, or a misspelt table would be reported as a missing one.
     document.only(_TABLES)
@@ -137,6 +155,7 @@ def read_project(path: Path) -> Project:
         exports=_exports(document.table("exports")),
         vectors=_vectors(document, "vector"),
         benches=_vectors(document, "bench"),
+        document=document.document,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from visget.toolchain.extract import extract
 from visget.toolchain.fetch import Archive, fetch_archives
 from visget.toolchain.paths import expand, inside
 from visget.toolchain.project import Project
+from visget.toolchain.toml_lines import Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +65,10 @@ def source_tree(
     try:
         progress.step("unpacking", source.label)
         _unpack(archives, tree, progress)
-        root = inside(tree, source.subdir) if source.subdir else tree
+        with _at(project, ("source", "subdir")):
+            root = inside(tree, source.subdir) if source.subdir else tree
         if not root.is_dir():
-            raise UsageError(f"source.subdir: {source.subdir!r} is a file", where=str(project.path))
+            raise project.wrong(("source", "subdir"), f"{source.subdir!r} is a file")
         yield SourceTree(root=root, digest=source.sha256, label=source.label)
     finally:
         shutil.rmtree(tree, ignore_errors=True)
@@ -89,16 +91,32 @@ def find_sources(project: Project, root: Path) -> tuple[str, ...]:
     Raises:
         UsageError: a pattern matches nothing, or everything is excluded.
     """
-    try:
-        found = expand(root, project.build.sources, project.build.exclude)
-    except UsageError as error:
-        raise UsageError(f"build.sources: {error.message}", hint=error.hint, where=error.where) from error
+    build = project.build
+    found = _expanded(project, root, "sources", build.sources) - _expanded(project, root, "exclude", build.exclude)
     if not found:
-        raise UsageError("build.exclude leaves no source file", where=str(project.path))
-    for directory in project.build.include:
-        if not inside(root, directory).is_dir():
-            raise UsageError(f"build.include: {directory!r} is a file, not a directory", where=str(root))
+        raise project.wrong(("build", "exclude"), "leaves no source file", "make its patterns narrower")
+    for index, directory in enumerate(build.include):
+        with _at(project, ("build", "include", index)):
+            if not inside(root, directory).is_dir():
+                raise UsageError(f"{directory!r} is a file, not a directory", hint="name the directory it is in")
+    return tuple(sorted(found))
+
+
+def _expanded(project: Project, root: Path, key: str, patterns: Sequence[str]) -> set[str]:
+    found: set[str] = set()
+    for index, pattern in enumerate(patterns):
+        with _at(project, ("build", key, index)):
+            found.update(expand(root, [pattern]))
     return found
+
+
+@contextmanager
+def _at(project: Project, place: Place) -> Iterator[None]:
+    """Say of an error in the with block which line of visget.toml it comes from."""
+    try:
+        yield
+    except UsageError as error:
+        raise project.wrong(place, error.message, error.hint) from error
 
 
 def find_headers(project: Project, root: Path) -> dict[str, Path]:
@@ -110,27 +128,40 @@ def find_headers(project: Project, root: Path) -> dict[str, Path]:
         UsageError: a header is not there.
     """
     found: dict[str, Path] = {}
-    for name in project.exports.headers:
+    for index, name in enumerate(project.exports.headers):
+        key: Place = ("exports", "headers", index)
         places = [root / directory for directory in project.build.include] + [root]
         place = next((place for place in places if (place / name).is_file()), None)
         if place is None:
-            raise UsageError(
-                f"exports.headers: there is no {name!r} in build.include or the source tree",
-                where=str(project.path),
-                hint="write the name as a program includes it, and list its directory in build.include",
+            raise project.wrong(
+                key,
+                f"there is no {name!r} in build.include or the source tree",
+                "write the name as a program includes it, and list its directory in build.include",
             )
-        inside(root, (place / name).relative_to(root).as_posix())
+        with _at(project, key):
+            inside(root, (place / name).relative_to(root).as_posix())
         found[name] = place / name
     return found
 
 
-def find_text(project: Project, root: Path, name: str) -> Path:
+def find_text(project: Project, root: Path, name: str, key: Place = ("package",)) -> Path:
     """Return the readme or licence file `name`: beside visget.toml, else in the source tree.
+
+    Args:
+        project: the project.
+        root: the source tree.
+        name: the relative path of the file.
+        key: where visget.toml names it.
 
     Raises:
         UsageError: it is in neither.
     """
     for place in (project.directory, root):
         if (place / name).is_file():
-            return inside(place, name)
-    raise UsageError(f"there is no {name!r} beside {project.path.name} or in the source tree", where=str(project.path))
+            with _at(project, key):
+                return inside(place, name)
+    raise project.wrong(
+        key,
+        f"there is no {name!r} beside {project.path.name} or in the source tree",
+        "write the file, or leave the key out",
+    )

@@ -18,6 +18,9 @@ from visget.toolchain.paths import path_problem
 from visget.toolchain.toml_lines import Place, places
 
 _SIZE_LIMIT = 4 << 20
+_DIGITS = 4300
+"""How many digits int() takes, and thereby tomllib; TOML itself promises only 64 bits."""
+_LONG_NUMBER = re.compile(rf"(?:\d_?){{{_DIGITS + 1}}}")
 _WORDS = {
     bool: "true or false",
     int: "an integer",
@@ -45,7 +48,8 @@ class Document:
     def fail(self, place: Place, problem: str, hint: str | None = None) -> NoReturn:
         """Raise the error for the key at `place`."""
         key = show_place(place)
-        raise UsageError(f"{key}: {problem}", hint=hint, where=self.where(place), details={"key": key})
+        message = f"{key}: {problem}" if key else problem
+        raise UsageError(message, hint=hint, where=self.where(place), details={"key": key})
 
 
 def show_place(place: Place) -> str:
@@ -218,6 +222,12 @@ def read_document(path: Path) -> Table:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise UsageError(f"{path.name} is not UTF-8 text", where=f"{path}:{line}") from error
+    if text.startswith("\ufeff"):
+        raise UsageError(
+            f"{path.name} begins with a byte order mark, which TOML does not allow",
+            where=f"{path}:1:1",
+            hint="save it as UTF-8 without a byte order mark (BOM)",
+        )
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -228,7 +238,11 @@ def read_document(path: Path) -> Table:
             hint="strings need quotes, arrays brackets, and each key stands once in its table",
         ) from error
     except ValueError as error:  # an integer of thousands of digits, which tomllib leaves to int()
-        raise UsageError(f"{path.name} holds a number that is too long", where=str(path)) from error
+        found = _LONG_NUMBER.search(text)
+        line = text.count("\n", 0, found.start()) + 1 if found else 1
+        raise UsageError(
+            f"{path.name} is not valid TOML: an integer of more than {_DIGITS} digits", where=f"{path}:{line}"
+        ) from error
     except RecursionError as error:
         raise UsageError(f"{path.name} nests arrays or tables too deeply", where=str(path)) from error
     return Table(Document(path, text), (), values)

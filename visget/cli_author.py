@@ -71,8 +71,6 @@ def build(ui: Ui, settings: Settings, *, project: Path, output: Path | None, cc:
     if result.warnings and ui.verbose:
         ui.note(result.warnings)
     ui.findings(result.findings)
-    for note in result.notes if ui.verbose else ():
-        ui.note(note)
     manifest = result.package.manifest
     ui.result(
         {

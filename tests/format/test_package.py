@@ -144,8 +144,8 @@ def test_random_bytes_in_random_places():
         ({"headers": b'{"../a.h":""}'}, "include name"),
         ({"license": b"\xff"}, "license is not UTF-8"),
         ({"vectors": b"{}"}, "vectors lacks"),
-        ({"vectors": vector_set(2, 3, call="sub").encode()}, "'sub', which api does not describe"),
-        ({"vectors": vector_set(2).encode()}, "1 arguments; it takes 2"),
+        ({"vectors": vector_set(2, 3, call="sub").encode()}, "calls 'sub', which is not among"),
+        ({"vectors": vector_set(2).encode()}, "1 argument; it takes 2"),
         ({"vectors": vector_set(1, 2, 3).encode()}, "3 arguments; it takes 2"),
     ],
 )

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -143,6 +144,29 @@ def test_what_only_a_linker_makes_work_is_refused_without_one(store: Store, line
 def test_wrong_answers_are_not_installed(store: Store) -> None:
     with pytest.raises(CompileError, match="42"):
         install_package(verified(answer=43), HOST, store, linker=linker())
+    assert not leftovers(store)
+
+
+@pytest.mark.parametrize(
+    ("step", "says"),
+    [
+        ({"call": "adder_sub"}, "'adder_sub', which is not among the exported functions"),
+        ({"call": "adder_add", "args": [{"int": 1}]}, "1 argument; it takes 2"),
+        ({"call": "adder_add", "args": [{"int": 1}, {"float": 2.5}]}, "a float cannot be passed as int"),
+        ({"call": "adder_add", "args": [{"int": 1}, {"int": 2**40}]}, "does not fit into the 32 bits"),
+        ({"call": "adder_add", "args": [{"int": 1}, {"text": "x"}]}, "int is not a pointer"),
+    ],
+)
+def test_a_vector_that_does_not_fit_is_refused_before_anything_is_compiled(
+    store: Store, monkeypatch: pytest.MonkeyPatch, step, says
+) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("compiled")
+
+    monkeypatch.setattr(install, "compile_package", refuse)
+    with pytest.raises(RefusedError, match=re.escape(says)) as caught:
+        install_package(verified(steps=[step]), HOST, store, linker=linker())
+    assert "adder 1.2.3: its vector" in caught.value.message
     assert not leftovers(store)
 
 

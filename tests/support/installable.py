@@ -60,9 +60,17 @@ API = Api(functions=(_function("adder_add", "int", "a", "b"), _function("adder_p
 
 
 def verified(
-    *, text: str = TEXT, answer: int | None = 42, headers: dict[str, str] | None = None, **changes: Any
+    *,
+    text: str = TEXT,
+    answer: int | None = 42,
+    steps: list[dict[str, Any]] | None = None,
+    headers: dict[str, str] | None = None,
+    **changes: Any,
 ) -> VerifiedPackage:
-    """Return the package `adder`, signed; `answer` is what its vector expects of 40 + 2, None for no vectors."""
+    """Return the package `adder`, signed; `answer` is what its vector expects of 40 + 2, None for no vectors.
+
+    `steps` are those of another vector.
+    """
     described = Manifest(
         **{
             "name": PackageName("adder"),
@@ -82,8 +90,9 @@ def verified(
         "headers": encode_headers(headers or {"adder/adder.h": HEADER}),
         "license": b"MIT\n",
     }
-    if answer is not None:
+    if steps is None and answer is not None:
         steps = [{"call": "adder_add", "args": [{"int": 40}, {"int": 2}], "returns": {"int": answer}}]
+    if steps is not None:
         sections["vectors"] = encode_vectors(vectors_from_toml([{"name": "sum", "steps": steps}]))
     package = open_package(write_container(described, sections))
     return verify_package(package, sign_package(package, KEY), [KEY.public])

@@ -219,3 +219,20 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
     build(root)
     shutil.rmtree(root / "cache", ignore_errors=True)
     assert sorted(path.relative_to(root) for path in root.rglob("*")) == before
+
+
+def test_an_author_is_told_once_about_variables_and_missing_functions(tmp_path: Path) -> None:
+    header = "extern int v;\nint f(void);\nint g(void);\n"
+    root = project(tmp_path, {"api.h": header, "a.c": "int f(void) { return 1; }\n"})
+    said: list[str] = []
+
+    class Listener:
+        def step(self, *_: object, **__: object) -> None: ...
+
+        def note(self, text: str) -> None:
+            said.append(text)
+
+    build(root, progress=Listener())
+    assert [text.partition(":")[0] for text in said] == [
+        "declared but not defined, so not exported", "variables are not exported",
+    ]  # fmt: skip

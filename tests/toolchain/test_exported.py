@@ -29,7 +29,8 @@ def test_declared_and_defined_is_exported(tmp_path: Path) -> None:
     assert [function.name for function in found.api.functions] == ["f", "g"]
     assert found.findings == []
     assert found.notes == (
-        "declared but not defined, so not exported: missing", "variables are not exported: variable",
+        "declared but not defined, so not exported: missing",
+        "variables are not exported: variable; a package exports functions, such as one that returns the address",
     )  # fmt: skip
 
 
