@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -121,3 +122,48 @@ def test_root_is_no_exception() -> None:
     result = run_python(ATTEMPT)
     check(result)
     assert result["uid"] == 0
+
+
+WHOLE = """
+from pathlib import Path
+from visget.errors import VisgetError
+from visget.installer.answers import check_answers
+from visget.installer.limits import Limits, answer_limits
+from visget.installer.link import link_library
+limits = Limits(seconds=60.0, sandbox=mode)
+with tempfile.TemporaryDirectory() as directory:
+    made = compile_package(package, target, limits)
+    scratch = Path(directory, "scratch"); scratch.mkdir()
+    linked = link_library(linker, made.object, target=target, soname="libadder.so", scratch=scratch, sandbox=mode,
+                          exports=["adder_add", "adder_power"], needed=["pow"])
+    Path(directory, "libadder.so").write_bytes(linked.library)
+    Path(directory, "adder.o").write_bytes(made.object)
+    api, vectors = package.package.api(), package.package.vectors()
+    reports = [check_answers(Path(directory, name), api, vectors, limits=answer_limits(limits))
+               for name in ("libadder.so", "adder.o")]
+result = [os.getuid(), *[str(level) for level in (made.sandbox, linked.sandbox, *[r.sandbox for r in reports])]]
+"""
+
+
+@root
+@pytest.mark.parametrize("user", ["", AS_NOBODY], ids=["root", "nobody"])
+@pytest.mark.parametrize("mode", ["auto", "off"])
+def test_all_children_do_their_work(user: str, mode: str) -> None:
+    """By fork, because the interpreter may lie where an ordinary user cannot start it."""
+    preparation = f"""
+        sys.path.insert(0, {str(Path(__file__).parents[1] / "support")!r})
+        import pytest
+        from forkserver import forked
+        from installable import verified
+        from visget.installer import answer_worker, compile, linkers
+        from visget.installer.compile import compile_package
+        from visget.installer.detect import host_target
+        target, package, mode = host_target(), verified(), {mode!r}
+        linker = linkers.find_linker("auto", target)
+        forked(pytest.MonkeyPatch())
+    """
+    lines = "\n".join(line.strip() for line in preparation.splitlines())
+    uid, *levels = run_python(WHOLE, lines, user)
+    assert uid == (NOBODY if user else 0)
+    expected = f"seccomp, landlock {landlock.abi()}" if landlock.abi() else "seccomp"
+    assert levels == [expected if mode == "auto" else "limits only"] * 4

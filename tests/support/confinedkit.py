@@ -41,7 +41,7 @@ def run_python(code: str, *preparation: str, directory: Path | None = None) -> A
     """Run `code` after `preparation` in a fresh interpreter; return the JSON object that it assigned to `result`."""
     script = "\n".join([
         # What is imported late could not be read any more as another user.
-        "import encodings.idna, json, os, sys, signal, socket, ctypes, mmap, tempfile",
+        "import encodings.ascii, encodings.idna, json, os, sys, signal, socket, ctypes, mmap, tempfile",
         "import visget.installer.sandbox_trials, visget.installer.sandbox_probe, visget.installer.link",
         *preparation, textwrap.dedent(code), "print(json.dumps(result))",
     ])  # fmt: skip

@@ -10,6 +10,7 @@ import importlib
 import os
 import subprocess
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -68,4 +69,8 @@ def forked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let run_child() fork from now on."""
     importlib.import_module("visget.installer.worker")
     codegen._initialise()
-    monkeypatch.setattr(child.subprocess, "Popen", ForkedWorker)
+    # Only what child.py sees of the module: others go on starting real programs.
+    monkeypatch.setattr(
+        child, "subprocess",
+        SimpleNamespace(Popen=ForkedWorker, PIPE=subprocess.PIPE, TimeoutExpired=subprocess.TimeoutExpired),
+    )  # fmt: skip
