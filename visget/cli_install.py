@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.argument("requirements", nargs=-1, required=True, metavar="NAME[==VERSION]...")
 @click.option("--registry", metavar="NAME|DIR|URL", help="Where to look. [env: VISGET_REGISTRY]")
 @click.option("--target", metavar="TARGET", help="What to compile for; default: this machine. [env: VISGET_TARGET]")
-@click.option("--trust", metavar="KEY-ID", help="A key of the author: only this owner, or successors it signed for, is accepted.")
+@click.option("--trust", metavar="KEY-ID", help="A key of the author, whose packages alone (or a successor's) count.")
 @click.option("--reinstall", is_flag=True, help="Compile again, also when the artifact is there.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and change nothing.")
 @click.option("--offline", is_flag=True, default=None, help="Never touch the network. [env: VISGET_OFFLINE]")
