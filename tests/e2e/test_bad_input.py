@@ -6,7 +6,6 @@ before and after. What the parts do with bad bytes by themselves is tested in th
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 

@@ -350,7 +350,8 @@ def test_layout_dumps() -> None:
 def test_commands_inside_a_line_of_a_comment_stay_in_it(tmp_path: Path) -> None:
     text = (
         "/**\n * Computes \\p a plus @p b, see @ref g() and \\c other.\n * Second line with \\em emphasis\n"
-        " * \\p c starts a line. <b>html</b> &lt;x&gt;\n *\n * @param a  The \\c first one,\n *           and more @ref g.\n"
+        " * \\p c starts a line. <b>html</b> &lt;x&gt;\n *\n"
+        " * @param a  The \\c first one,\n *           and more @ref g.\n"
         " * @return the sum of \\p a and \\p b.\n * @code\n *   f(1, 2);\n * @endcode\n */\nint f(int a, int b);\n"
     )
     found = headers(tmp_path, text).declared[0].function.doc

@@ -532,7 +532,8 @@ def test_escapes_from_a_hostile_registry_never_reach_the_terminal(tmp_path, empt
     package = fake_package("evil", "1.0", summary="harmless")
     put(directory, package, sign_package(package, fixed_key()), claim=claim(package, fixed_key()))
     edit_index(directory, "evil", lambda index: index["versions"][0].update(summary=EVIL))
-    sign_target(directory, "names.json", json.dumps({"format": 1, "bits": 0, "count": 1, EVIL: EVIL, "parts": EVIL}).encode())
+    names = {"format": 1, "bits": 0, "count": 1, EVIL: EVIL, "parts": EVIL}
+    sign_target(directory, "names.json", json.dumps(names).encode())
     place = empty.with_env(VISGET_REGISTRY=str(directory))
     for words in (("search",), ("search", "evil"), ("info", "evil"), ("install", "evil"), ("install", "evil==2")):
         outcome = place.run(*words)

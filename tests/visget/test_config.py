@@ -26,7 +26,8 @@ def test_unknown_key_names_file_and_guess(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["jobs = 0", 'jobs = "many"', "target = 3", 'offline = "perhaps"', "registries = 3", "x =", 'sandbox = "on"']
+    "text",
+    ["jobs = 0", 'jobs = "many"', "target = 3", 'offline = "perhaps"', "registries = 3", "x =", 'sandbox = "on"'],
 )
 def test_bad_files(tmp_path, text):
     with pytest.raises(UsageError):
