@@ -106,6 +106,10 @@ def _word_attributes(scope: Scope) -> Iterator[Hit]:
         for clause in ("gc", "prefix", "prologue"):
             if re.search(rf"(?:^| ){clause} ", function.suffix):
                 yield Hit(message=f"the function carries a `{clause}` clause", function=function)
+    for item in scope.module.globals:
+        match = re.search(r", (sanitize_\w+)", item.value)
+        if match:
+            yield scope.at_use(item.name, f"{item.name[:60]} asks for {match[1]}, which VIS does not have")
 
 
 def _debug(scope: Scope) -> Iterator[Hit]:

@@ -94,7 +94,13 @@ def test_20000_mutants(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 def test_what_crashed_llvm_once(path: Path) -> None:
     """Found by fuzzing, here with the real worker process; the name says where it ended."""
     told = outcome(path.read_bytes())
-    expected = {"parse": "CompileError parse signal", "memory": "ResourceError parse memory", "names": "FormatError"}
+    expected = {
+        "parse": "CompileError parse signal",
+        "memory": "ResourceError parse memory",
+        "optimise": "CompileError optimise signal",
+        "names": "FormatError",
+        "rules": "RefusedError",
+    }
     assert told == expected[path.stem.partition("-")[0]]
 
 

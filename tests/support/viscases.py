@@ -128,6 +128,7 @@ CASES = (
          says="the module has 50001 functions"),
     Case(rule="VIS-114", body=_attribute("sspstrong"), function="f", says="the attribute sspstrong"),
     Case(rule="VIS-114", body=_attribute("sanitize_address"), function="f", says="the attribute sanitize_address"),
+    Case(rule="VIS-114", body="@v = internal global i32 1, sanitize_memtag\ndefine ptr @f() {\n  ret ptr @v\n}\n", function="f", ordinal=0, says="asks for sanitize_memtag"),
     Case(rule="VIS-114", body=_attribute("naked noinline"), function="f", says="the attribute naked"),
     Case(rule="VIS-114", body='define void @f() gc "erlang" {\n  ret void\n}\n', function="f", says="a `gc` clause"),
 
