@@ -15,7 +15,7 @@ from pathlib import Path
 
 from visget.digest import Digest, digest_bytes
 from visget.errors import RegistryError, UsageError
-from visget.files import translated
+from visget.files import LEFTOVER, translated
 from visget.format.keys import SecretKey
 from visget.format.package import Package
 from visget.names import PackageName
@@ -29,7 +29,7 @@ from visget.registry.tuf_keys import KeySigner
 from visget.registry.tuf_names import envelope_target, package_target
 from visget.registry.tuf_repository import Periods
 from visget.registry.upkeep import apply_ready
-from visget.registry.writing import LEFTOVER, OURS, check_registry, writing
+from visget.registry.writing import OURS, check_registry, writing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

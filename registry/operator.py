@@ -22,7 +22,8 @@ from typing import Any
 
 from visget.digest import digest_bytes
 from visget.errors import FormatError, TrustError, UsageError
-from visget.files import atomic_write, fsync_dir, translated
+from visget.failpoint import failpoint
+from visget.files import atomic_write, fsync_dir, remove_leftovers, translated
 from visget.format.keyfile import read_key, write_key
 from visget.format.keys import SecretKey
 from visget.format.strictjson import Reader, dumps, loads
@@ -235,5 +236,7 @@ def _write(room: OperatorRoom) -> None:
         "seen": {"timestamp": seen.timestamp, "snapshot": seen.snapshot},
     }
     with translated("write the operator's record", room.path):
+        remove_leftovers(room.path)
+        failpoint("registry.operator.before-record")
         atomic_write(room.path / "registry.json", dumps(body), 0o600)
 

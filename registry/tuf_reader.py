@@ -83,6 +83,7 @@ class TufReader:
         for name in names:
             check_target_name(name)
         with locked(self._state.lock):
+            self._state.sweep()
             return self._from_any("the registry's metadata", lambda source: self._find_at(source, names))
 
     def _from_any(self, what: str, attempt: Callable[[Transport], _T]) -> _T:

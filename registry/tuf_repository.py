@@ -28,6 +28,7 @@ from tuf.api.metadata import (  # type: ignore[attr-defined]  # re-exported, not
 from visget.cache.content import DamagedError, read_file
 from visget.digest import digest_bytes, parse_digest
 from visget.errors import RegistryError, TrustError
+from visget.failpoint import failpoint
 from visget.files import atomic_write, translated
 from visget.registry.tuf_client import Target, check_delegated
 from visget.registry.tuf_keys import KeySigner
@@ -235,6 +236,8 @@ class Change:
         """
         old = self._repository
         write_batch(old.root, missing_files(old.root, self._files), 0o444)
+        with translated("write the registry", old.root):
+            failpoint("registry.commit.targets-written")
         if self.empty:
             return old.seen()
         snapshot = old.snapshot.signed
@@ -247,11 +250,15 @@ class Change:
         metadata = sign(snapshot, self._online)
         files[_path_of("snapshot", metadata)] = data = metadata.to_bytes()
         write_batch(old.root, files)
+        with translated("write the registry", old.root):
+            failpoint("registry.commit.before-timestamp")
         timestamp = old.timestamp.signed
         timestamp.version = max(timestamp.version, self._seen.timestamp) + 1
         timestamp.expires = self._until(self._periods.timestamp)
         timestamp.snapshot_meta = MetaFile(snapshot.version, len(data), {"sha256": digest_bytes(data)})
         write_timestamp(old.root, timestamp, self._online)
+        with translated("write the registry", old.root):
+            failpoint("registry.commit.done")
         return Seen(timestamp=timestamp.version, snapshot=snapshot.version)
 
     def _bins(self, snapshot: Snapshot) -> dict[str, bytes]:

@@ -22,10 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from visget.cache.content import guard_directory, guard_lock
+from visget.cache.content import guard_directory, guard_lock, replace_file
 from visget.digest import Digest, digest_bytes, parse_digest
 from visget.errors import FormatError, TrustError
-from visget.files import atomic_write, translated
+from visget.failpoint import failpoint
+from visget.files import translated
 from visget.format.strictjson import Reader, dumps, loads
 from visget.registry.local import read_local
 from visget.registry.tuf_names import check_target_name
@@ -114,7 +115,7 @@ class TrustRoom:
             "mirrors": registration.mirrors,
         }
         with translated("remember a registry", path):
-            atomic_write(path, dumps(body), 0o600)
+            replace_file(self.directory.parent, path, dumps(body), 0o600)
         return state
 
     def state(self, identity: Digest) -> TrustState:
@@ -134,7 +135,8 @@ class TrustState:
         self.metadata = self.directory / "tuf"
         self._targets = self.directory / "t"
         self.lock = trust.parent / "locks" / f"registry-{identity[:16]}"
-        for path in (trust, self.directory, self.metadata, self._targets, self.lock.parent):
+        self._store = trust.parent
+        for path in (trust, self.directory, self.metadata, self._targets, self.lock.parent, self._store / "tmp"):
             guard_directory(path)
         guard_lock(self.lock)
 
@@ -143,7 +145,7 @@ class TrustState:
         """Trust `root` as the user decided; what was verified from an earlier one stays when it was the same."""
         with translated("remember the root of a registry", self.directory):
             if read_local(self.directory / "pinned.json", ROOT_LIMIT) != root:
-                atomic_write(self.directory / "pinned.json", root, 0o600)
+                self._write(self.directory / "pinned.json", root)
 
     def roots(self) -> Sequence[bytes]:
         """Return the trusted roots to start from, the best first.
@@ -168,7 +170,8 @@ class TrustState:
         path = self.directory / "root.json"
         if root is not None and read_local(path, ROOT_LIMIT) != root:
             with translated("remember the root of a registry", path):
-                atomic_write(path, root, 0o600)
+                failpoint("client.before-root")
+                self._write(path, root)
 
     # ---- the clock -----------------------------------------------------------------------------------
     def seen(self) -> float | None:
@@ -182,7 +185,8 @@ class TrustState:
     def remember_seen(self, now: float) -> None:
         """Remember that metadata was verified at `now`."""
         with translated("remember the state of a registry", self.directory):
-            atomic_write(self.directory / "seen.json", dumps({"at": int(now)}), 0o600)
+            failpoint("client.before-seen")
+            self._write(self.directory / "seen.json", dumps({"at": int(now)}))
 
     def times(self, clock: Clock = time.time) -> tuple[float, ...]:
         """Return the times to judge expiry by, the best first; more than one when the clock was set back.
@@ -205,4 +209,14 @@ class TrustState:
         """Keep the file of a target for the next time, and for working without network."""
         path = self._targets / check_target_name(name)
         with translated("keep a file of a registry", path):
-            atomic_write(path, data, 0o600)
+            self._write(path, data)
+
+    # ---- files ---------------------------------------------------------------------------------------
+    def sweep(self) -> None:
+        """Remove what killed processes left in the directory of python-tuf; the caller holds the lock."""
+        with translated("look after the state of a registry", self.metadata):
+            for path in self.metadata.glob("tmp*"):
+                path.unlink(missing_ok=True)
+
+    def _write(self, path: Path, data: bytes) -> None:
+        replace_file(self._store, path, data, 0o600)

@@ -7,7 +7,6 @@ docs/spec/registry.md, section "Publishing".
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -16,7 +15,8 @@ from pathlib import Path
 from visget.cache.content import DamagedError, read_checked
 from visget.digest import digest_bytes
 from visget.errors import CacheError, RegistryError
-from visget.files import fsync_dir, locked, translated, write_new
+from visget.failpoint import failpoint
+from visget.files import fsync_dir, locked, remove_leftovers, translated, write_new
 from visget.registry.protocol import ROOT_LIMIT, ROOT_PATH, parse_root
 from visget.registry.transport import DirectoryTransport
 from visget.registry.tuf_names import METADATA, TARGETS
@@ -27,8 +27,6 @@ NEW = ".new"
 """Where files are written before they get their names: looking through it costs nothing."""
 OURS = frozenset([ROOT_PATH, METADATA, TARGETS, LOCK, NEW])
 """What may lie in a registry's directory."""
-# What atomic_write() leaves when it is killed.
-LEFTOVER = re.compile(r"\..+\.[0-9a-f]{16}\.tmp\Z")
 
 
 @contextlib.contextmanager
@@ -91,6 +89,7 @@ def write_batch(root: Path, files: Mapping[str, bytes], mode: int = 0o644) -> No
     room = root / NEW
     with translated("write a file of the registry", room):
         room.mkdir(exist_ok=True)
+        failpoint("registry.files.before-write")
     pending = list(files.items())
     with ThreadPoolExecutor(_BATCH) as pool:
         for start in range(0, len(pending), _BATCH):
@@ -101,11 +100,14 @@ def write_batch(root: Path, files: Mapping[str, bytes], mode: int = 0o644) -> No
                 if failure is not None:
                     with translated("write a file of the registry", root / path):
                         raise failure
+            with translated("write a file of the registry", room):
+                failpoint("registry.files.written")
             for path, _ in part:
                 with translated("write a file of the registry", root / path):
                     (room / _half_name(path)).replace(root / path)
     for directory in sorted({(root / path).parent for path in files}):
         with translated("write a file of the registry", directory):
+            failpoint("registry.files.named")
             fsync_dir(directory)
 
 
@@ -141,8 +143,6 @@ def missing_files(root: Path, files: Mapping[str, bytes]) -> dict[str, bytes]:
 def _sweep(root: Path) -> None:
     """Remove what a killed writer left half-written."""
     for room in (root, root / METADATA):
-        for path in room.glob(".*.tmp"):
-            if LEFTOVER.match(path.name):
-                path.unlink(missing_ok=True)
+        remove_leftovers(room)
     for path in (root / NEW).glob("*"):
         path.unlink(missing_ok=True)

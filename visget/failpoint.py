@@ -41,6 +41,8 @@ POINTS = {
     "store.document.before-generation": "a document is about to be written",
     "store.document.before-main": "a document's new generation is durable, the document is the old one",
     "store.document.before-cleanup": "a document is written, older generations are still there",
+    "file.written": "a file outside the store is durable, the old one has the name",
+    "file.renamed": "a file outside the store has its name, the name is not durable",
     # ---- garbage collection ------------------------------------------------------------------------------
     "gc.roots-read": "garbage collection knows what must stay",
     "gc.before-rename": "one thing is about to go",
@@ -57,6 +59,18 @@ POINTS = {
     "install.checked": "an artifact has given its expected answers",
     "install.before-record": "an artifact is stored, no environment names it",
     "install.recorded": "an artifact is installed",
+    # ---- what a client remembers of a registry -------------------------------------------------------------
+    "client.before-root": "a newer root was verified, the older one is remembered",
+    "client.before-seen": "metadata was verified, the time of it is not remembered",
+    # ---- publishing and refreshing -------------------------------------------------------------------------
+    "registry.files.before-write": "files of a registry are about to be written",
+    "registry.files.written": "files of a registry are durable, none has its name",
+    "registry.files.named": "files of a registry have their names, the names are not durable",
+    "registry.commit.targets-written": "packages and indexes are written, no metadata names them",
+    "registry.commit.before-timestamp": "all new metadata is written but the timestamp: readers see the old state",
+    "registry.commit.done": "readers see the new state, the operator's record does not know it",
+    "registry.operator.before-record": "the operator's record is about to be written",
+    "registry.refresh.before-prune": "all is signed anew, old files are still there",
 }
 """Every point, and what is the case when it is reached."""
 ACTIONS = ("kill", "enospc", "eio", "sleep")

@@ -9,14 +9,18 @@ import contextlib
 import errno
 import fcntl
 import os
+import re
 import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from visget.errors import CacheError, ResourceError
+from visget.failpoint import failpoint
 
 _POLL_SECONDS = 0.05
+LEFTOVER = re.compile(r"\..+\.[0-9a-f]{16}\.tmp\Z")
+"""The name of what atomic_write() leaves when it is killed."""
 
 
 def fsync_dir(path: Path) -> None:
@@ -46,11 +50,23 @@ def atomic_write(path: Path, data: bytes, mode: int = 0o644) -> None:
     temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
     try:
         write_new(temporary, data, mode)
+        failpoint("file.written")
         temporary.replace(path)
+        failpoint("file.renamed")
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     fsync_dir(path.parent)
+
+
+def remove_leftovers(directory: Path) -> None:
+    """Remove what killed calls of atomic_write() left in `directory`.
+
+    Only for who holds the lock that everybody who writes there holds: a living writer's file looks the same.
+    """
+    for path in directory.glob(".*.tmp"):
+        if LEFTOVER.match(path.name):
+            path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
