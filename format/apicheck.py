@@ -22,6 +22,7 @@ from visget.format.prototypes import (
     Pointer,
     Record,
     RecordRef,
+    Typedef,
     Void,
     c_text,
 )
@@ -42,6 +43,7 @@ def check_api(api: Api) -> None:
         ("record", [record.name for record in api.records]),
         ("enum", [enum.name for enum in api.enums]),
         ("constant", [constant.name for constant in api.constants]),
+        ("typedef", [typedef.name for typedef in api.typedefs]),
     ):
         if (twice := repeated(names)) is not None:
             raise FormatError(f"api has the {what} {twice!r} twice")
@@ -51,6 +53,8 @@ def check_api(api: Api) -> None:
     for function in api.functions:
         types = (parameter.type for parameter in function.parameters)
         layout.check_call(function.result, types, f"api: the function {function.name}")
+    for typedef in api.typedefs:
+        layout.check_typedef(typedef)
 
 
 class _Layout:
@@ -111,6 +115,15 @@ class _Layout:
         if isinstance(type_, Void | FunctionType):
             raise FormatError(f"{where} has the type {c_text(type_)!r}, of which there are no values")
         self.check_type(type_, where)
+
+    def check_typedef(self, typedef: Typedef) -> None:
+        """Refuse a typedef of something else than a record, an enum, an arithmetic type or a pointer to a function."""
+        where = f"api: the typedef {typedef.name!r}"
+        match typedef.type:
+            case RecordRef() | EnumRef() | Bool() | Integer() | Float() | Pointer(FunctionType()):
+                self.check_type(typedef.type, where)
+            case other:
+                raise FormatError(f"{where} stands for {c_text(other)!r}, which is none of the types that may be named")
 
     def check_call(self, result: CType, parameters: Iterable[CType], where: str) -> None:
         """Refuse a function that C could not declare."""

@@ -28,6 +28,7 @@ from visget.format.prototypes import (
     Pointer,
     Record,
     RecordRef,
+    Typedef,
     Void,
 )
 from visget.format.strictjson import Reader, dumps, integer_json, loads, parse_integer
@@ -83,6 +84,7 @@ def encode_api(api: Api) -> bytes:
                 }
                 for constant in api.constants
             ],
+            "typedefs": [{"name": typedef.name, "type": type_json(typedef.type)} for typedef in api.typedefs],
         }
     )
 
@@ -147,6 +149,7 @@ def parse_api(data: bytes | memoryview) -> Api:
         records=tuple(_record(item) for item in reader.objects("records")),
         enums=tuple(_enum(item) for item in reader.objects("enums")),
         constants=tuple(_constant(item) for item in reader.objects("constants")),
+        typedefs=tuple(_typedef(item) for item in reader.objects("typedefs")),
     )
     reader.done()
     check_api(api)
@@ -273,6 +276,12 @@ def _enum(reader: Reader) -> Enum:
     enum = Enum(name=reader.line("name", 256), type=held, values=tuple(values), doc=reader.text("doc"))
     reader.done()
     return enum
+
+
+def _typedef(reader: Reader) -> Typedef:
+    typedef = Typedef(name=_symbol(reader, "name"), type=_type(reader, "type"))
+    reader.done()
+    return typedef
 
 
 def _constant(reader: Reader) -> Constant:

@@ -224,6 +224,16 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Typedef:
+    """Another name for a record, an enum, an arithmetic type or a pointer to a function."""
+
+    name: str
+    """The name."""
+    type: CType
+    """What it stands for, with other typedefs resolved."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Api:
     """Everything the public headers of a package declare."""
 
@@ -235,6 +245,8 @@ class Api:
     """The enums they use."""
     constants: tuple[Constant, ...] = ()
     """The macros with a value."""
+    typedefs: tuple[Typedef, ...] = ()
+    """The typedef names of the public headers; not those that are the only name of a record or enum."""
 
     @classmethod
     def parse(cls, data: bytes | memoryview) -> Api:

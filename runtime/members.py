@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from visget.format.prototypes import Api, Constant, Enum, Function, Record
+from visget.format.prototypes import Api, Constant, Enum, EnumRef, Function, Record, RecordRef
 from visget.runtime.functions import make_function
 from visget.runtime.types import Types, short_name
 
@@ -55,6 +55,11 @@ def _names(api: Api) -> dict[str, Any]:
     declarations: tuple[Record | Enum, ...] = (*api.records, *api.enums)
     for declared in declarations:
         items[declared.name] = items[short_name(declared.name)] = declared
+    # A typedef may have the name of another type's tag: in C, the name alone means the typedef.
+    named = {declared.name: declared for declared in declarations}
+    for typedef in api.typedefs:
+        if isinstance(typedef.type, RecordRef | EnumRef):
+            items[typedef.name] = named[typedef.type.name]
     for constant in api.constants:
         items[constant.name] = constant
     for enum in api.enums:

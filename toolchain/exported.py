@@ -27,7 +27,7 @@ from visget.format.prototypes import (
     Pointer,
     Void,
 )
-from visget.toolchain.ctypescope import reachable
+from visget.toolchain.ctypescope import reachable, references
 from visget.toolchain.headers import Declared, Headers
 
 _FAST = frozenset(["int_fast16_t", "int_fast32_t", "uint_fast16_t", "uint_fast32_t"])
@@ -135,6 +135,7 @@ def _pruned(headers: Headers, chosen: Sequence[Declared]) -> Api:
         functions=tuple(one.function for one in chosen),
         records=tuple(record for record in headers.api.records if record.name in kept),
         enums=tuple(enum for enum in headers.api.enums if enum.name in kept),
+        typedefs=tuple(one for one in headers.api.typedefs if kept.issuperset(references(one.type))),
     )
 
 

@@ -15,7 +15,21 @@ from pathlib import Path
 
 from visget.errors import BuildError
 from visget.format.plaintext import clean_line
-from visget.format.prototypes import Api, CType, Function, Parameter, Record
+from visget.format.prototypes import (
+    Api,
+    Bool,
+    CType,
+    EnumRef,
+    Float,
+    Function,
+    FunctionType,
+    Integer,
+    Parameter,
+    Pointer,
+    Record,
+    RecordRef,
+    Typedef,
+)
 from visget.toolchain.astdump import Node, children, parse_layouts, parse_tree, place
 from visget.toolchain.clang import CompileOptions, Frontend
 from visget.toolchain.constants import evaluate_constants, evaluate_enums
@@ -133,7 +147,10 @@ def read_headers(frontend: Frontend, options: CompileOptions, root: Path, header
     return Headers(
         declared=tuple(_with_record_names(one, records, scope) for one in declared.values()),
         variables=tuple(dict.fromkeys(variables)),
-        api=Api(records=tuple(records.values()), enums=tuple(enums), constants=tuple(constants)),
+        api=Api(
+            records=tuple(records.values()), enums=tuple(enums), constants=tuple(constants),
+            typedefs=tuple(_typedefs(tree, public, scope)),
+        ),
         layouts=scope.layouts(),
         typedefs=scope.typedefs(),
         public_types=scope.public_types(),
@@ -153,6 +170,22 @@ def _public(tree: Sequence[Node], public: Mapping[str, str], kind: str) -> Itera
             path = posixpath.normpath(place(node)[0])
             if path in public:
                 yield node, path
+
+
+def _typedefs(tree: Sequence[Node], public: Mapping[str, str], scope: HeaderScope) -> Iterator[Typedef]:
+    """Yield the typedefs of the public headers that name something a program can make, or call back through."""
+    seen: set[str] = set()
+    for node, _ in _public(tree, public, "TypedefDecl"):
+        name = str(node["name"])
+        parsed = scope.typedef(name)
+        if parsed is None or name in seen:  # C may say the same twice
+            continue
+        seen.add(name)
+        match parsed.type:
+            case RecordRef(own) | EnumRef(own) if own == name:
+                continue  # the only name of a type without a tag is its own name already
+            case RecordRef() | EnumRef() | Bool() | Integer() | Float() | Pointer(FunctionType()):
+                yield Typedef(name=name, type=parsed.type)
 
 
 def _declared(node: Node, scope: HeaderScope, doc: str, *, header: str, file: str) -> Declared | None:

@@ -187,7 +187,7 @@ def test_frames_in_both_directions(lib: Library, name: str) -> None:
 def read_frame(lib: Library, parts: list[bytes], room: int) -> bytes:
     """Decompress a frame that comes in parts, through a window of `room` bytes."""
     # The C type of LZ4F_dctx is opaque: a pointer to a pointer is all that a program ever holds.
-    context = ctypes.POINTER(lib.LZ4F_dctx_s)()
+    context = ctypes.POINTER(lib.LZ4F_dctx)()
     assert lib.LZ4F_createDecompressionContext(ctypes.byref(context), lib.LZ4F_VERSION) == 0
     window, found, hint = bytearray(room), [], 1
     try:
@@ -214,7 +214,7 @@ def test_frames_in_pieces(lib: Library, linked: bool) -> None:
     wish.frameInfo.blockMode = lib.LZ4F_blockLinked if linked else lib.LZ4F_blockIndependent
     wish.frameInfo.blockSizeID = lib.LZ4F_max64KB
     wish.frameInfo.blockChecksumFlag = lib.LZ4F_blockChecksumEnabled
-    context = ctypes.POINTER(lib.LZ4F_cctx_s)()
+    context = ctypes.POINTER(lib.LZ4F_cctx)()
     assert lib.LZ4F_createCompressionContext(ctypes.byref(context), lib.LZ4F_VERSION) == 0
     out = bytearray(lib.LZ4F_compressBound(20_000, wish))
     sizes = [lib.LZ4F_compressBegin(context, out, len(out), wish)]

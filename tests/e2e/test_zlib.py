@@ -57,7 +57,7 @@ class Stream:
 
     def __init__(self, lib: Library, verb: str, room: int) -> None:
         self.lib, self.verb = lib, verb
-        self.struct = lib.z_stream_s()
+        self.struct = lib.z_stream()
         self._room = (ctypes.c_ubyte * room)()
 
     def start(self, *settings: int) -> None:

@@ -25,6 +25,7 @@ from visget.format.prototypes import (
     Pointer,
     Record,
     RecordRef,
+    Typedef,
     Void,
     c_text,
 )
@@ -235,12 +236,13 @@ def test_there_are_no_such_functions():
 
 
 def test_names_are_unique():
-    for what in ("functions", "records", "enums", "constants"):
+    for what in ("functions", "records", "enums", "constants", "typedefs"):
         item = {
             "functions": api().functions[0],
             "records": struct("struct a"),
             "enums": Enum(name="enum e", type=INT, values=()),
             "constants": Constant(name="C", kind="int", value=1),
+            "typedefs": Typedef(name="t", type=INT),
         }[what]
         refused(Api(**{what: (item, item)}), "twice")
 
@@ -265,6 +267,12 @@ def test_names_are_unique():
         (("constants", 0, "value"), "5"),
         (("constants", 1, "value"), "1.5"),
         (("constants", 1, "kind"), "double"),
+        (("typedefs",), None),
+        (("typedefs",), {}),
+        (("typedefs", 0, "name"), "struct x"),
+        (("typedefs", 0, "name"), ""),
+        (("typedefs", 0, "type"), "void"),
+        (("typedefs", 0), {"name": "a", "type": "int", "doc": ""}),
     ],
 )
 def test_refuses(place, value):
@@ -274,6 +282,7 @@ def test_refuses(place, value):
             Constant(name="A", kind="int", value=1),
             Constant(name="B", kind="float", value="0x1.8p+0"),
         ),
+        typedefs=(Typedef(name="a", type=INT),),
     )
     document = json.loads(good.encode())
     target = document
@@ -282,6 +291,36 @@ def test_refuses(place, value):
     target[place[-1]] = value
     with pytest.raises(FormatError, match=r"^api"):
         Api.parse(json.dumps(document).encode())
+
+
+def test_typedefs_are_carried():
+    types = (
+        INT, Bool(), BASE_TYPES["double"], RecordRef("struct a"), EnumRef("enum e"), Pointer(FunctionType(INT, (INT,))),
+    )  # fmt: skip
+    whole = Api(
+        records=(struct("struct a"),),
+        enums=(Enum(name="enum e", type=INT, values=()),),
+        typedefs=tuple(Typedef(name=f"t{n}", type=type_) for n, type_ in enumerate(types)),
+    )
+    assert Api.parse(whole.encode()) == whole
+
+
+@pytest.mark.parametrize(
+    ("type_", "why"),
+    [
+        (Void(), "'void', which is none"),
+        (Pointer(INT), r"'int \*', which is none"),
+        (Array(INT, 2), "which is none"),
+        (FunctionType(INT, ()), "which is none"),
+        (Opaque("long double"), "'long double', which is none"),
+        (RecordRef("struct b"), "the typedef 't' refers to 'struct b', which is not among the records"),
+        (EnumRef("enum b"), "not among the enums"),
+        (Pointer(FunctionType(RecordRef("struct b"), ())), "not among the records"),
+        (Pointer(FunctionType(Array(INT, 2), ())), "returns"),
+    ],
+)
+def test_typedefs_of_nothing_are_refused(type_, why):
+    refused(Api(typedefs=(Typedef(name="t", type=type_),)), why)
 
 
 def test_lookup():

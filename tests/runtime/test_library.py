@@ -15,7 +15,7 @@ import pytest
 from runtimekit import CHAR, INT, VOID, fn, install, needs_cc, struct, to
 
 from visget.errors import FormatError, LoadError
-from visget.format.prototypes import Api, Constant, Enum, Record
+from visget.format.prototypes import Api, Constant, Enum, EnumRef, Record, Typedef
 from visget.runtime import members
 from visget.runtime.library import open_library
 
@@ -37,6 +37,10 @@ API = Api(
     enums=(Enum(name="enum mode", type=INT, values=(("MODE_A", 1), ("MODE_B", 2))),),
     constants=(Constant(name="LIMIT", kind="int", value=2**63), Constant(name="PI", kind="float", value="0x1.8p+1"),
                Constant(name="TITLE", kind="str", value="Grüße")),
+    typedefs=(Typedef(name="opaque_t", type=struct("opaque")), Typedef(name="mode_t", type=EnumRef("enum mode")),
+              # In C, a plain `stat` is then the function, and a plain `mode` the struct.
+              Typedef(name="stat", type=struct("opaque")), Typedef(name="mode", type=struct("opaque")),
+              Typedef(name="number", type=INT)),
 )  # fmt: skip
 
 
@@ -62,7 +66,7 @@ def test_what_a_library_offers(lib):
     assert repr(lib) == f"<visget library demo 1.2 at {str(lib.path)!r}>"
     assert {"next", "greet", "opaque", "mode", "MODE_B", "LIMIT", "cdll", "receipt"} <= set(dir(lib))
     assert "struct opaque" not in dir(lib)
-    assert lib.MODE_B is lib.mode.MODE_B
+    assert lib.MODE_B is lib["enum mode"].MODE_B
     assert (2**63, 3.0, "Grüße".encode()) == (lib.LIMIT, lib.PI, lib.TITLE)
 
 
@@ -81,6 +85,14 @@ def test_names_that_are_taken(lib):
     assert lib.stat() == 6
     assert lib["struct stat"].__name__ == "stat"
     assert lib.opaque is lib["struct opaque"]
+
+
+def test_typedef_names(lib):
+    assert lib.opaque_t is lib.opaque is lib["struct opaque"]
+    assert lib.mode_t is lib["enum mode"]
+    assert lib.mode is lib.opaque
+    assert {"opaque_t", "mode_t"} <= set(dir(lib))
+    assert not hasattr(lib, "number"), "a name for int makes no new type"
 
 
 def test_unknown_names(lib):

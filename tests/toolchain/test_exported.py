@@ -6,6 +6,7 @@ import pytest
 from buildkit import headers, units
 
 from visget.errors import UsageError
+from visget.format.prototypes import Api
 from visget.toolchain.exported import Exported, choose_exports
 from visget.toolchain.merge import merge_units
 
@@ -97,3 +98,16 @@ def test_structs_by_value_have_no_llvm_type_to_compare(tmp_path: Path) -> None:
     header = "typedef struct { double x, y; } point;\npoint f(point p, int n);\n"
     found = choose(tmp_path, header, '#include "api.h"\npoint f(point p, int n) { p.x += n; return p; }\n')
     assert found.findings == []
+
+
+def test_typedefs_of_types_that_are_left_out_are_left_out(tmp_path: Path) -> None:
+    header = (
+        "#include <time.h>\ntypedef struct timespec instant;\ntypedef void (*tick)(struct timespec *);\n"
+        "typedef struct mine_s mine;\ntypedef int number;\nnumber f(mine *m);\n"
+    )
+    code = '#include "api.h"\nint f(mine *m) { return !m; }\n'
+    api = choose(tmp_path / "a", header, code).api
+    assert [one.name for one in api.typedefs] == ["mine", "number"]
+    used = choose(tmp_path / "b", header + "int g(instant *i);\n", code + "int g(instant *i) { return !i; }\n").api
+    assert [one.name for one in used.typedefs] == ["instant", "tick", "mine", "number"]
+    assert Api.parse(used.encode()) == used

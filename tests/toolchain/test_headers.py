@@ -6,7 +6,21 @@ import pytest
 from buildkit import headers
 
 from visget.errors import BuildError
-from visget.format.prototypes import Api, Constant, Enum, Function, Integer, Opaque, Pointer, Record, c_text
+from visget.format.prototypes import (
+    BASE_TYPES,
+    Api,
+    Constant,
+    Enum,
+    EnumRef,
+    Function,
+    FunctionType,
+    Integer,
+    Opaque,
+    Pointer,
+    Record,
+    RecordRef,
+    c_text,
+)
 from visget.toolchain.astdump import parse_layouts, parse_tree, place
 from visget.toolchain.headers import Headers
 
@@ -359,3 +373,22 @@ def test_commands_inside_a_line_of_a_comment_stay_in_it(tmp_path: Path) -> None:
         "Computes a plus b, see g() and other.\nSecond line with emphasis\nc starts a line. html <x>\n\n"
         "a: The first one,\nand more g.\n\nReturns: the sum of a and b.\n\nf(1, 2);"
     )
+
+
+def test_typedef_names_of_the_public_headers(tmp_path: Path) -> None:
+    text = (
+        "#include <stdint.h>\n#include <stdio.h>\n"
+        "typedef struct stream_s { int a; } stream;\ntypedef stream *stream_p;\ntypedef stream also;\n"
+        "typedef struct { int b; } unnamed;\ntypedef unnamed other;\ntypedef struct hidden_s hidden;\n"
+        "typedef enum colour { RED } colour_t;\ntypedef enum { UP } way;\n"
+        "typedef uint32_t hash;\ntypedef uint32_t hash;\ntypedef double real;\ntypedef long double wide;\n"
+        "typedef int row[4];\ntypedef int (*callback)(stream *s, hash h);\ntypedef int function(int);\n"
+        "typedef void nothing;\ntypedef _Bool flag;\n"
+    )
+    found = {one.name: one.type for one in headers(tmp_path, text).api.typedefs}
+    stream, colour, hash_ = RecordRef("struct stream_s"), EnumRef("enum colour"), BASE_TYPES["unsigned int"]
+    assert found == {
+        "stream": stream, "also": stream, "other": RecordRef("unnamed"), "hidden": RecordRef("struct hidden_s"),
+        "colour_t": colour, "hash": hash_, "real": BASE_TYPES["double"], "flag": BASE_TYPES["_Bool"],
+        "callback": Pointer(FunctionType(BASE_TYPES["int"], (Pointer(stream), hash_))),
+    }  # fmt: skip
