@@ -9,7 +9,7 @@ What a pointer parameter accepts:
 * None, the null pointer;
 * for a number type, buffers of exactly that type; for one-byte types any buffer of one-byte elements; for ``void *``
   any buffer at all; bytes only where the parameter is const;
-* ctypes objects, arrays, pointers and ``byref()`` of the same type;
+* ctypes objects, arrays, pointers and ``byref()`` of the same type; for ``T **``, a pointer to T is such an object;
 * for a struct, an instance or an array of it, and for a struct of two floats (a complex number) complex arrays;
 * for ``void *`` an `Address` or ``ctypes.c_void_p``, but no plain integer: a length in the wrong place must not
   become an address.
@@ -132,12 +132,17 @@ def pointer_argument(element: Element, const: bool, c: str) -> Converter:
             pointee, passed = type(x._obj), x
         elif isinstance(x, _Pointer):
             pointee, passed = x._type_, x
+            if not anything and not same_type(pointee, element.made) and same_type(type(x), element.made):
+                # Where C wants the place of a pointer, a pointer is passed as any other object is.
+                pointee, passed = type(x), ctypes.byref(x)
         elif isinstance(x, ctypes.Array):
             pointee, passed = x._type_, x
             while issubclass(pointee, ctypes.Array) and not same_type(pointee, element.made):
                 pointee = pointee._type_
         elif isinstance(x, untyped):
             return x
+        elif isinstance(x, ctypes.c_void_p) and same_type(type(x), element.made):
+            pointee, passed = type(x), ctypes.byref(x)
         elif anything and isinstance(x, (ctypes.c_char_p, ctypes.c_wchar_p)):
             raise TypeError(f"the text of {article(type(x).__name__)} cannot be changed, and {c} may be written to")
         elif isinstance(x, ctypes.c_void_p):

@@ -32,9 +32,9 @@ class Library:
     """An installed library.
 
     Functions, structs, enums, enum values and constants are attributes under their C names, without ``struct``,
-    ``union`` or ``enum``, and under the names that a typedef gives them. A name that this class uses itself, or a struct with the name of a function, is
-    reached by subscript: ``lib["path"]``, ``lib["struct stat"]``. Iteration gives the names of the functions.
-    Text in constants is bytes, ready to be passed where C wants ``const char *``.
+    ``union`` or ``enum``, and under the names that a typedef gives them. A name that this class uses itself, or a
+    struct with the name of a function, is reached by subscript: ``lib["path"]``, ``lib["struct stat"]``. Iteration
+    gives the names of the functions. Text in constants is bytes, ready to be passed where C wants ``const char *``.
     """
 
     def __init__(

@@ -57,6 +57,9 @@ uintptr_t address(const void *x) { return (uintptr_t)x; }
 uintptr_t address_of_doubles(const double *x) { return (uintptr_t)x; }
 void set(int *out, int v) { *out = v; }
 void set_pointer(void **out, void *v) { *out = v; }
+struct box *new_box(int v);
+void set_row(const double **out, const double *row) { *out = row; }
+void set_box(struct box **out, int v) { *out = new_box(v); }
 void set_text(const char **out) { *out = "text"; }
 double trace(const double (*x)[3]) { return x[0][0] + x[1][1] + x[2][2]; }
 struct complex { float re, im; };
@@ -92,6 +95,8 @@ API = Api(
         fn("address_of_doubles", SIZE, ("x", to(DOUBLE, const=True))),
         fn("set", VOID, ("out", to(INT)), ("v", INT)),
         fn("set_pointer", VOID, ("out", to(to(VOID))), ("v", to(VOID))),
+        fn("set_row", VOID, ("out", to(to(DOUBLE, const=True))), ("row", to(DOUBLE, const=True))),
+        fn("set_box", VOID, ("out", to(to(struct("box")))), ("v", INT)),
         fn("set_text", VOID, ("out", to(to(CHAR, const=True)))),
         fn("trace", DOUBLE, ("x", to(Array(DOUBLE, 3), const=True))),
         fn("conjugate", VOID, ("z", to(struct("complex"))), ("n", SIZE)),
@@ -312,6 +317,32 @@ def test_output_parameters(lib):
     assert texts[0] == b"text"
     assert "got a pointer to c_int" in refused(lib.set_text, ctypes.byref(ctypes.c_int()))
     assert "expected void **, got a numpy.ndarray" in refused(lib.set_pointer, numpy.zeros(1, "u8"), None)
+
+
+def test_the_place_of_a_pointer(lib):
+    """Where C wants T **, a pointer to T is passed like any object: by its address."""
+    row = (ctypes.c_double * 2)(1.5, 2.5)
+    for out in (ctypes.POINTER(ctypes.c_double)(), ctypes.POINTER(ctypes.c_double)()):
+        lib.set_row(out, row)
+        assert out[:2] == [1.5, 2.5]
+    lib.set_row(ctypes.byref(out), None)
+    assert not out
+    for wrap in (lambda x: x, ctypes.byref, ctypes.pointer):
+        box = ctypes.POINTER(lib.box)()
+        lib.set_box(wrap(box), 8)
+        assert lib.open_box(box) == 8
+        lib.free_box(box)
+    boxes = (ctypes.POINTER(lib.box) * 2)()
+    lib.set_box(boxes, 9)
+    assert (lib.open_box(boxes[0]), bool(boxes[1])) == (9, False)
+    lib.free_box(boxes[0])
+    place = ctypes.c_void_p()
+    lib.set_pointer(place, ctypes.c_void_p(0x1234))
+    assert place.value == 0x1234
+    assert "got a pointer to c_float" in refused(lib.set_row, ctypes.POINTER(ctypes.c_float)(), None)
+    assert "got a pointer to c_double" in refused(lib.set_box, ctypes.pointer(ctypes.c_double()), 1)
+    # A pointer to a struct is still that where C wants one.
+    assert lib.open_box(ctypes.POINTER(lib.box)()) == -1
 
 
 def test_matrices_with_rows_of_known_length(lib):
