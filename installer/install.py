@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from visget.cache.entry import NativeEntry
 from visget.cache.store import Store
@@ -48,6 +49,15 @@ def plan_package(verified: VerifiedPackage, target: Target, store: Store, *, lin
     return plan(verified, target, host=host_target(), tools=tools, cached=True)
 
 
+class Obtained(NamedTuple):
+    """A native artifact, and where it comes from."""
+
+    entry: NativeEntry
+    """The artifact."""
+    compiled: bool
+    """Whether this call compiled it; else it was there, or somebody else made it in the meantime."""
+
+
 def install_package(
     verified: VerifiedPackage,
     target: Target,
@@ -57,6 +67,19 @@ def install_package(
     limits: Limits = DEFAULT_LIMITS,
     progress: Progress = SILENT,
 ) -> NativeEntry:
+    """Return the native artifact of `verified` for `target`; see obtain_native()."""
+    return obtain_native(verified, target, store, linker=linker, limits=limits, progress=progress).entry
+
+
+def obtain_native(
+    verified: VerifiedPackage,
+    target: Target,
+    store: Store,
+    *,
+    linker: Linker | None,
+    limits: Limits = DEFAULT_LIMITS,
+    progress: Progress = SILENT,
+) -> Obtained:
     """Return the native artifact of `verified` for `target`, made now unless the store has it.
 
     Raises:
@@ -67,12 +90,17 @@ def install_package(
     """
     made = plan_package(verified, target, store, linker=linker)
     if made.cached and (entry := store.native(made.digest)) is not None:
-        return entry
+        return Obtained(entry, compiled=False)
+    compiled = False
 
     def build(directory: Path) -> None:
+        nonlocal compiled
+        compiled = True
         _Build(verified, made, directory, limits, progress).run()
 
-    return store.build_native(made.digest, build)
+    # The store calls `build` only when the artifact is neither there nor made by another process meanwhile.
+    entry = store.build_native(made.digest, build)
+    return Obtained(entry, compiled=compiled)
 
 
 class _Build:

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from visget.digest import Digest, parse_digest
 from visget.errors import FormatError
+from visget.files import translated
 from visget.format.strictjson import Reader, dumps, loads
 from visget.installer.target import Target, ordered_features
 
 RECEIPT_FORMAT = "visget-receipt-1"
 RECEIPT_LIMIT = 1 << 20
+RECEIPT_FILE = "receipt.json"
 
 Answers = Literal["passed", "none", "not-run"]
 Artifact = Literal["library", "object"]
@@ -79,6 +82,42 @@ class Receipt:
             }
         )
 
+    def facts(self) -> list[tuple[str, str]]:
+        """Return label and text of each line that people see."""
+        answers = {
+            "passed": f"test vectors reproduced: {self.vectors}",
+            "none": "the package has no test vectors",
+            "not-run": f"not checked: {self.reason}",
+        }[self.answers]
+        return [
+            ("target", str(self.target)),
+            ("compiler", f"{self.compiler}, optimisation level {self.level}"),
+            ("linker", f"{self.linker}, {self.libc}" if self.linker else "none; LLVM loads the object file"),
+            ("sandbox", self.sandbox),
+            ("answers", answers),
+            ("files", ", ".join(f"{path} {size:,} bytes" for path, size in sorted(self.sizes.items()))),
+            ("took", f"{self.total:,} ms"),
+        ]
+
+    @property
+    def total(self) -> int:
+        """Milliseconds of all stages; a part of a stage, such as ``compile.emit``, is counted with it."""
+        return sum(taken for stage, taken in self.milliseconds.items() if "." not in stage)
+
+    def times(self) -> list[tuple[str, str]]:
+        """Return each stage and how long it took, with the parts of a stage in brackets, in their order."""
+        listed = []
+        for stage, taken in sorted(self.milliseconds.items(), key=lambda item: _place_of(item[0])):
+            if "." in stage:
+                continue
+            parts = [
+                f"{name.partition('.')[2]} {part:,}"
+                for name, part in sorted(self.milliseconds.items(), key=lambda item: _place_of(item[0]))
+                if name.startswith(f"{stage}.")
+            ]
+            listed.append((stage, f"{taken:,} ms" + (f" ({', '.join(parts)})" if parts else "")))
+        return listed
+
     @classmethod
     def parse(cls, data: bytes) -> Receipt:
         """Parse a receipt.
@@ -115,6 +154,28 @@ class Receipt:
         return receipt
 
 
+def read_receipt(artifact: Path) -> Receipt:
+    """Return the receipt in the directory of a native artifact.
+
+    Raises:
+        FormatError: it is damaged.
+        ResourceError: it cannot be read.
+    """
+    path = artifact / RECEIPT_FILE
+    with translated("read the receipt", path):
+        data = path.read_bytes()
+    return Receipt.parse(data)
+
+
+def _place_of(stage: str) -> tuple[int, str]:
+    """Order stages as they are done; JSON has kept them in the order of the alphabet."""
+    return (_ORDER.index(stage) if stage in _ORDER else len(_ORDER), stage)
+
+
+_ORDER = (
+    "compile", "compile.parse", "compile.check", "compile.legalise", "compile.optimise", "compile.emit", "gate",
+    "link", "gate-library", "answers",
+)  # fmt: skip
 _STRUCTURED = frozenset(["signers", "target", "milliseconds", "sizes"])
 
 

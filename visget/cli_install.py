@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from visget.cli_common import Ui, command
+from visget.cli_common import Ui, command, printable
 from visget.config import Settings, with_options
 
 if TYPE_CHECKING:
@@ -76,6 +76,12 @@ def _as_text(ui: Ui, result: InstallResult) -> str:
     else:
         lines.append(f"  Python:  lib = visget.load({result.name!r})")
         lines.append(f"  C:       cc main.c $(visget pkg-config --cflags --libs {result.name})")
+    if ui.verbose:
+        from visget.installer.receipt import read_receipt
+
+        receipt = read_receipt(result.entry.path)
+        shown = [*receipt.facts(), *((f"  {stage}", taken) for stage, taken in receipt.times())]
+        lines += [f"  {label + ':':15} {printable(text)}" for label, text in shown]
     return "\n".join(lines)
 
 

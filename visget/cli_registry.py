@@ -128,6 +128,9 @@ def info(ui: Ui, settings: Settings, *, what: str, where: str | None, functions:
     def text() -> str:
         lines = [ui.style(f"{found.name} {found.version}", bold=True) + "  " + printable(found.summary)]
         lines += [f"  {label + ':':13} {printable(value)}" for label, value in found.facts()]
+        for receipt in found.here:
+            lines += ["", ui.style("  installed here", bold=True)]
+            lines += [f"    {label + ':':11} {printable(value)}" for label, value in receipt.facts()]
         if functions or ui.verbose:
             lines += ["", *(f"  {printable(prototype)};" for prototype in found.prototypes)]
         return "\n".join(lines)

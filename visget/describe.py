@@ -6,18 +6,24 @@ for a file on disk nothing is verified and the description says so.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from visget.api import read_package_file
+from visget.cache.environment import Environment
+from visget.cache.store import Store
 from visget.config import Settings, read_settings
+from visget.errors import CacheError, FormatError, ResourceError
 from visget.names import Requirement
 from visget.obtain import obtain
 from visget.progress import SILENT, Progress
+from visget.wiring import machine_key
 
 if TYPE_CHECKING:
     from visget.format.package import Package
+    from visget.installer.receipt import Receipt
 
 
 _ROUNDING = {
@@ -39,6 +45,8 @@ class Description:
     """Ids of the keys that own the name; empty for a file."""
     signers: tuple[str, ...]
     """Ids of the keys that signed this version; empty for a file, whose signature is not checked."""
+    here: tuple[Receipt, ...] = ()
+    """How its artifacts in this store were made; empty when it is not installed."""
 
     @property
     def name(self) -> str:
@@ -99,6 +107,13 @@ class Description:
             "vectors": len(vectors.vectors) if vectors else 0, "source": manifest.provenance.source,
             "compiler": manifest.provenance.compiler, "size": len(self.package.data), "digest": self.package.digest,
             "sections": {entry.kind: entry.stored_size for entry in manifest.sections},
+            "installed": [
+                {"target": str(receipt.target), "compiler": receipt.compiler, "level": receipt.level,
+                 "linker": receipt.linker, "libc": receipt.libc, "sandbox": receipt.sandbox,
+                 "answers": receipt.answers, "vectors": receipt.vectors, "reason": receipt.reason,
+                 "milliseconds": dict(receipt.milliseconds), "sizes": dict(receipt.sizes)}
+                for receipt in self.here
+            ],
         }  # fmt: skip
 
 
@@ -119,9 +134,28 @@ def describe(what: str, *, registry: str | None = None, settings: Settings | Non
     settings = settings or read_settings()
     if what.endswith(".vis"):
         package = open_package(read_package_file(Path(what)))
-        return Description(package=package, versions=(), owners=(), signers=())
+        here = installed_here(package, settings)
+        return Description(package=package, versions=(), owners=(), signers=(), here=here)
     found = obtain(Requirement.parse(what), registry=registry, settings=settings, progress=progress, remember=False)
     return Description(
         package=found.verified.package, versions=found.versions, owners=found.owners,
-        signers=tuple(found.verified.signers),
+        signers=tuple(found.verified.signers), here=installed_here(found.verified.package, settings),
     )  # fmt: skip
+
+
+def installed_here(package: Package, settings: Settings) -> tuple[Receipt, ...]:
+    """Return the receipts of the artifacts of `package` in the store, that for this machine first."""
+    from visget.installer.receipt import read_receipt
+
+    if not settings.home.is_dir():
+        return ()
+    store = Store.open(settings.home)
+    machine = machine_key(settings, None)
+    receipts = []
+    for item in Environment(store).installed():
+        if item.package == package.digest:
+            for _, key in sorted(item.natives.items(), key=lambda native: (native[0] != machine, native[0])):
+                # What is damaged or gone is made again when it is needed, and says nothing until then.
+                with contextlib.suppress(FormatError, ResourceError, CacheError):
+                    receipts.append(read_receipt(store.native_path(key)))
+    return tuple(receipts)

@@ -70,15 +70,15 @@ def install_verified(
     Raises:
         VisgetError: a stage failed; nothing was installed.
     """
-    from visget.installer.install import install_package, plan_package
+    from visget.installer.install import obtain_native, plan_package
 
     manifest = verified.package.manifest
     linker = linker_of(settings, target)
-    made = plan_package(verified, target, store, linker=linker)
-    if again and made.cached:
+    if again and (made := plan_package(verified, target, store, linker=linker)).cached:
         store.remove_native(made.digest)
-    reused = made.cached and not again
-    entry = install_package(verified, target, store, linker=linker, limits=limits_of(settings), progress=progress)
+    entry, compiled = obtain_native(
+        verified, target, store, linker=linker, limits=limits_of(settings), progress=progress
+    )
     with translated("install a package", store.root):
         failpoint("install.before-record")
         Environment(store).record(
@@ -88,6 +88,6 @@ def install_verified(
         failpoint("install.recorded")
     return InstallResult(
         name=manifest.name, version=str(manifest.version), target=str(target),
-        foreign=machine_key(settings, target) != machine_key(settings, None), entry=entry, reused=reused,
+        foreign=machine_key(settings, target) != machine_key(settings, None), entry=entry, reused=not compiled,
         first_use=first_use, signers=tuple(verified.signers),
     )  # fmt: skip
