@@ -105,6 +105,9 @@ def parse_bitcode(data: bytes | bytearray | memoryview) -> ModuleRef:
         module.verify()
     except RuntimeError as error:
         raise FormatError(f"LLVM cannot read the bitcode: {_first_line(error)}", details=_text(error)) from error
+    except UnicodeDecodeError as error:
+        # LLVM's complaint quotes a name of the module.
+        raise FormatError(f"LLVM cannot read the bitcode: {error.object[:80]!r}") from error
     return module
 
 
