@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,7 +78,7 @@ def write_document(root: Path, path: Path, body: dict[str, Any], generation: int
     with translated("write a document of the store", path):
         folder = _folder(path)
         if folder.is_symlink() or not folder.is_dir():
-            move_aside(root, folder)
+            _make_way(root, folder)
             folder.mkdir(mode=0o700)
             fsync_dir(folder.parent)
         for place in (path.parent, folder):  # early versions wrote their temporary files here
@@ -90,11 +91,16 @@ def write_document(root: Path, path: Path, body: dict[str, Any], generation: int
         failpoint("store.document.before-main")
         with contextlib.suppress(OSError):
             if path.is_symlink() or not path.is_file():
-                move_aside(root, path)
+                _make_way(root, path)
         replace_file(root, path, data, 0o600)
         failpoint("store.document.before-cleanup")
         for old in _generations(path)[:-_KEEP]:
             old.unlink(missing_ok=True)
+
+
+def _make_way(root: Path, path: Path) -> None:
+    if os.path.lexists(path):
+        move_aside(root, path)
 
 
 def _folder(path: Path) -> Path:

@@ -24,7 +24,7 @@ from tuf.api.metadata import (  # type: ignore[attr-defined]  # re-exported, not
 
 from visget.digest import digest_bytes
 from visget.errors import TrustError, UsageError
-from visget.files import atomic_write, translated
+from visget.files import atomic_write, remove_leftovers, translated
 from visget.format.keys import PublicKey
 from visget.registry.local import read_local
 from visget.registry.tuf_client import check_delegated, check_root
@@ -119,6 +119,7 @@ def stage(room: Path, document: Root | Targets, signers: Iterable[KeySigner]) ->
     path = room / f"{document.version}.{role}.json"
     with translated("stage a document for signing", path):
         room.mkdir(mode=0o700, exist_ok=True)
+        remove_leftovers(room, path.name)
         atomic_write(path, sign(document, *signers).to_bytes(), 0o600)
     return path
 

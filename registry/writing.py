@@ -51,7 +51,13 @@ def writing(root: Path, *, make: bool = False) -> Iterator[None]:
             (root / LOCK).touch(mode=0o666)
             with locked(root / LOCK):
                 _sweep(root)
-                yield
+                try:
+                    yield
+                except BaseException:
+                    # A full disk must not stay full of what was meant to be written.
+                    with contextlib.suppress(OSError):
+                        _sweep(root)
+                    raise
     except CacheError as error:
         raise RegistryError(
             error.message, where=error.where, hint="publishing needs permission to write in the registry's directory"

@@ -59,12 +59,12 @@ def atomic_write(path: Path, data: bytes, mode: int = 0o644) -> None:
     fsync_dir(path.parent)
 
 
-def remove_leftovers(directory: Path) -> None:
-    """Remove what killed calls of atomic_write() left in `directory`.
+def remove_leftovers(directory: Path, name: str = "*") -> None:
+    """Remove what killed calls of atomic_write() left in `directory`, for every file or for the one called `name`.
 
     Only for who holds the lock that everybody who writes there holds: a living writer's file looks the same.
     """
-    for path in directory.glob(".*.tmp"):
+    for path in directory.glob(f".{name}.*.tmp"):
         if LEFTOVER.match(path.name):
             path.unlink(missing_ok=True)
 
