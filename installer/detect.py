@@ -98,11 +98,11 @@ class HostFacts:
             ("system", f"{self.os}, {libc}"),
             *(("OpenCL", f"{d.name} ({d.platform}, {d.kind}, {d.units} units)") for d in self.opencl.devices),
             ("OpenCL", f"no device: {self.opencl.reason}" if self.opencl.reason else ""),
+            ("masked", ", ".join(self.masked)),
             ("target", f"{wanted}{'' if wanted == self.target else ' (not this machine)'}"),
             ("features", " ".join(on) or f"those of {wanted.cpu}"),
             # On this machine itself that is everything that other machines have.
             ("off", "" if wanted == self.target else " ".join(off)),
-            ("masked", ", ".join(self.masked)),
         ]
         return [f"{name:<10} {text}" for name, text in rows if text]
 

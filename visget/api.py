@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from visget.cache.environment import Environment, Installed
 from visget.config import Settings, read_settings
-from visget.errors import NotFoundError, RefusedError
+from visget.errors import NotFoundError, RefusedError, VisgetError
 from visget.installing import InstallResult, install_verified
 from visget.loading import load, not_installed, path, resolve
 from visget.names import Requirement, parse_name, parse_version
@@ -37,6 +37,7 @@ __all__ = [
     "install",
     "installed",
     "load",
+    "open_package_file",
     "path",
     "plan",
     "publish",
@@ -93,11 +94,10 @@ def check(path: Path, *, settings: Settings | None = None) -> tuple[Package, lis
         FormatError: the file is not a well-formed container.
         NotFoundError: there is no such file.
     """
-    from visget.format.package import open_package
     from visget.installer.compile import check_package
 
     settings = settings or read_settings()
-    package = open_package(read_package_file(path))
+    package = open_package_file(path)
     return package, check_package(package, limits=limits_of(settings))
 
 
@@ -117,6 +117,23 @@ def read_package_file(path: Path) -> bytes:
         ) from error
 
 
+def open_package_file(path: Path) -> Package:
+    """Return the package in the .vis file at `path`; its signature is not looked at.
+
+    Raises:
+        FormatError: the file is not a well-formed container.
+        NotFoundError: there is no such file.
+    """
+    from visget.format.package import open_package
+
+    data = read_package_file(path)
+    try:
+        return open_package(data)
+    except VisgetError as error:
+        error.where = error.where or str(path)
+        raise
+
+
 def sign(path: Path, keys: Sequence[SecretKey]) -> tuple[Path, tuple[str, ...]]:
     """Sign the package file at `path` with each of `keys`, and keep the signatures beside it for `publish`.
 
@@ -128,10 +145,9 @@ def sign(path: Path, keys: Sequence[SecretKey]) -> tuple[Path, tuple[str, ...]]:
         TrustError: the signatures beside it are about another package.
     """
     from visget.files import atomic_write, translated
-    from visget.format.package import open_package
     from visget.format.signing import envelope_key_ids, sign_package
 
-    package = open_package(read_package_file(path))
+    package = open_package_file(path)
     beside = signature_file(path)
     envelope = _with_signatures_beside(sign_package(package, *keys), path)
     with translated("write the signatures", beside):

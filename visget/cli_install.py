@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from visget.cli_common import Ui, command, printable
+from visget.cli_common import Ui, command, counted, printable
 from visget.config import Settings, with_options
+from visget.errors import VisgetError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from visget.installing import InstallResult
 
 
@@ -45,11 +48,17 @@ def install(ui: Ui, settings: Settings, *, requirements: tuple[str, ...], regist
         ]
         ui.result({"plans": [plan.as_dict() for plan in plans]}, "\n\n".join(plan.as_text() for plan in plans))
         return
-    done = []
+    done: list[InstallResult] = []
     for text in requirements:
-        result = api.install(
-            text, registry=registry, target=target, trust=trust, again=reinstall, settings=settings, progress=ui
-        )
+        try:
+            result = api.install(
+                text, registry=registry, target=target, trust=trust, again=reinstall, settings=settings, progress=ui
+            )
+        except VisgetError as error:
+            error.details.setdefault("installed", [_as_dict(item) for item in done])
+            if done:
+                ui.note(f"installed before that: {', '.join(f'{item.name} {item.version}' for item in done)}")
+            raise
         ui.close()
         if result.first_use:
             ui.note(f"first use of {result.name}: trusting its signing key {', '.join(result.signers)} from now on")
@@ -111,7 +120,7 @@ def list_(ui: Ui, settings: Settings) -> None:
 
     found = api.installed(settings=settings)
     rows = [
-        (item.name, item.version, "*" if item.selected else "", ", ".join(sorted(item.natives)))
+        (item.name, item.version, "*" if item.selected else "", ", ".join(_machines(item.natives)))
         for item in found
     ]
     ui.result(
@@ -124,6 +133,20 @@ def list_(ui: Ui, settings: Settings) -> None:
         },
         lambda: ui.table(("name", "version", "selected", "compiled for"), rows) if rows else "nothing is installed",
     )  # fmt: skip
+
+
+def _machines(natives: Iterable[str]) -> list[str]:
+    """Say for people what the artifacts are for: this machine first, then others, then targets by their names."""
+    from visget.machine import machine_id
+
+    targets = sorted(key.removeprefix("target:") for key in natives if key.startswith("target:"))
+    machines = [key for key in natives if not key.startswith("target:")]
+    others = len(machines) - (machine_id() in machines)
+    return [
+        *(["this machine"] if machine_id() in machines else []),
+        *([counted(others, "other machine")] if others else []),
+        *(":".join(target.replace("-unknown-", "-").split(":")[:2]) for target in targets),
+    ]
 
 
 @command("use", example="visget use zlib==1.2.13")

@@ -38,12 +38,12 @@ def key_new(ui: Ui, settings: Settings, *, name: str, no_passphrase: bool, passp
     from visget.format.keys import SecretKey
 
     path = key_path(settings, name)
-    _one_wish(passphrase, no_passphrase, "--passphrase")
-    if path.exists():
+    if path.exists():  # before anybody is asked for a passphrase
         raise UsageError(
             "there is a key of that name already; a key is never overwritten",
             where=str(path), hint="use that key, or choose another name",
         )  # fmt: skip
+    _one_wish(passphrase, no_passphrase, "--passphrase")
     words = None if no_passphrase else passphrase.ask_new(name)
     secret = SecretKey.generate()
     if path.parent == settings.keys:

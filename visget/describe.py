@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from visget.api import read_package_file
+from visget.api import open_package_file
 from visget.cache.environment import Environment
 from visget.cache.store import Store
 from visget.config import Settings, read_settings
@@ -129,11 +129,9 @@ def describe(what: str, *, registry: str | None = None, settings: Settings | Non
         NotFoundError: there is no such package or file.
         TrustError: the published package is not signed by its owner.
     """
-    from visget.format.package import open_package
-
     settings = settings or read_settings()
     if what.endswith(".vis"):
-        package = open_package(read_package_file(Path(what)))
+        package = open_package_file(Path(what))
         here = installed_here(package, settings)
         return Description(package=package, versions=(), owners=(), signers=(), here=here)
     found = obtain(Requirement.parse(what), registry=registry, settings=settings, progress=progress, remember=False)
