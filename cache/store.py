@@ -142,12 +142,12 @@ class Store:
             CacheError: the store cannot be written.
         """
         digest = digest_bytes(data)
-        self._put(self._package_path(digest), data, digest)
+        self._put(self.package_path(digest), data, digest)
         return digest
 
     def package(self, digest: Digest) -> bytes | None:
         """Return the package file with this digest, or None when it is absent or damaged."""
-        return self._get(self._package_path(digest), digest, PACKAGE_LIMIT)
+        return self._get(self.package_path(digest), digest, PACKAGE_LIMIT)
 
     def put_envelope(self, package: Digest, data: bytes) -> None:
         """Keep `data` as the signature envelope of `package`, in place of an earlier one.
@@ -157,7 +157,7 @@ class Store:
             CacheError: the store cannot be written.
         """
         digest = digest_bytes(data)
-        path = self._package_path(package).with_name(f"{package}.{digest}.dsse")
+        path = self.package_path(package).with_name(f"{package}.{digest}.dsse")
         self._put(path, data, digest)
         with self.in_use(), translated("replace a signature envelope", path):
             failpoint("store.envelope.before-cleanup")
@@ -183,15 +183,16 @@ class Store:
     def remove_package(self, digest: Digest) -> None:
         """Remove a package file and its envelope, if they are there."""
         with self.in_use(), translated("remove a package", self.root):
-            for path in (self._package_path(digest), *self._envelopes(digest)):
+            for path in (self.package_path(digest), *self._envelopes(digest)):
                 path.unlink(missing_ok=True)
 
-    def _package_path(self, digest: Digest) -> Path:
+    def package_path(self, digest: Digest) -> Path:
+        """Return where the package file with this digest is or would be."""
         return self.root / "packages" / "v1" / digest[:2] / f"{digest}.vis"
 
     def _envelopes(self, package: Digest) -> list[Path]:
         """Return the envelopes of `package`, the newest first; there are two only after a crash."""
-        found = self._package_path(package).parent.glob(f"{package}.*.dsse")
+        found = self.package_path(package).parent.glob(f"{package}.*.dsse")
         return sorted(found, key=lambda path: (-path.lstat().st_mtime_ns, path.name))
 
     def _put(self, path: Path, data: bytes, digest: Digest) -> None:

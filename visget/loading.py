@@ -104,7 +104,7 @@ def _compile_again(found: Installed, store: Store, settings: Settings, progress:
 
     data, envelope = store.package(found.package), store.envelope(found.package)
     if data is None or envelope is None:
-        verified = _fetch_again(found, settings, progress)
+        verified = _fetch_again(found, store, settings, progress)
     else:
         verified = verify_package(open_package(data), envelope, [parse_key_id(signer) for signer in found.signers])
     return install_verified(
@@ -113,7 +113,7 @@ def _compile_again(found: Installed, store: Store, settings: Settings, progress:
     ).entry  # fmt: skip
 
 
-def _fetch_again(found: Installed, settings: Settings, progress: Progress) -> VerifiedPackage:
+def _fetch_again(found: Installed, store: Store, settings: Settings, progress: Progress) -> VerifiedPackage:
     from visget.obtain import obtain
 
     title = f"{found.name} {found.version}"
@@ -125,7 +125,7 @@ def _fetch_again(found: Installed, settings: Settings, progress: Progress) -> Ve
     except VisgetError as error:
         raise CacheError(
             f"{title} is damaged in the store, its package is gone too, and it cannot be fetched: {error.message}",
-            where=str(settings.home),
+            where=str(store.package_path(found.package)),
             hint=error.hint or f"install it again: visget install {found.name}=={found.version}",
         ) from error
     if again.package.digest != found.package:
