@@ -28,7 +28,7 @@ from visget.passphrase import Passphrases
 def init(ui: Ui, *, name: str, language: Literal["c", "c++"], directory: Path | None) -> None:
     """Write a commented visget.toml and a small example.
 
-    The example builds at once, and every key of visget.toml is explained in it.
+    The example builds at once; visget.toml explains the keys that most projects need.
     """
     from visget.names import parse_name
     from visget.toolchain.template import init_project
