@@ -103,7 +103,7 @@ def search(ui: Ui, settings: Settings, *, words: tuple[str, ...], where: str | N
     from visget.registries import reading
     from visget.registry.search import search as find
 
-    with reading(settings, where) as source:
+    with reading(settings, where, ui) as source:
         hits = find(source, words)
     rows = [(hit.name, hit.version, hit.summary + (f"  [{hit.matched}]" if hit.matched else "")) for hit in hits]
     ui.result(
