@@ -98,7 +98,7 @@ class LineTable:
         Raises:
             FormatError: it is not a line table.
         """
-        document = strictjson.loads(data, what="the line table", limit=LIMIT)
+        document = strictjson.loads(data, what="the line table", limit=LIMIT, marks=LIMIT)
         if set(document) != {"format", "files", "functions"} or document["format"] != _FORMAT:
             raise FormatError("the line table has an unknown form")
         files, functions = document["files"], document["functions"]

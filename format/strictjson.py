@@ -2,7 +2,8 @@
 
 Invariant: loads() returns only what every JSON reader agrees on: UTF-8 without a byte order mark, no key twice,
 no floats, integers of at most 2^53 in magnitude, no lone surrogates, at most 32 levels. dumps() gives the same
-bytes for the same value on every machine. The rules are docs/spec/container.md, section "Strict JSON".
+bytes for the same value on every machine. A document costs memory in proportion to its bytes and to the count of
+its values, and both have a limit. The rules are docs/spec/container.md, section "Strict JSON".
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from visget.format.plaintext import is_line, is_text
 
 DEPTH_LIMIT = 32
 INTEGER_LIMIT = 2**53
+MARKS_LIMIT = 1 << 19
+"""The most commas and opening brackets and braces outside strings: about 50 MiB of memory, whatever they make."""
 LINE_LIMIT = 4096
 """The characters a one-line string may have unless its own rule says less."""
 
@@ -28,13 +31,14 @@ class _Refused(Exception):  # noqa: N818 - never leaves this module
     """What is wrong, thrown through the standard parser."""
 
 
-def loads(data: bytes | memoryview, *, what: str, limit: int) -> dict[str, Any]:
+def loads(data: bytes | memoryview, *, what: str, limit: int, marks: int = MARKS_LIMIT) -> dict[str, Any]:
     """Parse `data`, which must be one JSON object.
 
     Args:
         data: the encoded document.
         what: what the document is called in error messages.
         limit: the most bytes it may have.
+        marks: the most commas and opening brackets and braces it may have outside strings.
 
     Raises:
         FormatError: it is too long or breaks a rule of strict JSON.
@@ -46,6 +50,7 @@ def loads(data: bytes | memoryview, *, what: str, limit: int) -> dict[str, Any]:
         text = raw.decode("utf-8")
         if text.startswith("\ufeff"):
             raise _Refused("a byte order mark")
+        _check_marks(raw, marks)
         value = _DECODER.decode(text)
         _check_depth(value)
         # Only an escape can bring a surrogate into decoded UTF-8, and a pair of them is one good character.
@@ -105,6 +110,21 @@ def _float(text: str) -> NoReturn:
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_pairs, parse_int=_integer, parse_float=_float, parse_constant=_float
 )
+
+
+_STRING_OR_MARK = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|([,\[{])', re.DOTALL)
+
+
+def _check_marks(raw: bytes, limit: int) -> None:
+    """Refuse what would take a hundred bytes of memory for each of its own, before anything is made of it."""
+    if len(raw) <= limit or raw.count(b",") + raw.count(b"[") + raw.count(b"{") <= limit:
+        return
+    # Rare: a huge document, or texts full of punctuation, which the count above took for values.
+    left = limit
+    for match in _STRING_OR_MARK.finditer(raw):
+        left -= match.lastindex is not None
+        if left < 0:
+            raise _Refused(f"more than {limit} values")
 
 
 def _check_depth(value: object) -> None:

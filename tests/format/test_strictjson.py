@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from visget.errors import FormatError, UsageError
-from visget.format.strictjson import Reader, dumps, integer_json, loads, parse_integer
+from visget.format.strictjson import MARKS_LIMIT, Reader, dumps, integer_json, loads, parse_integer
 
 LIMIT = 1 << 20
 
@@ -63,6 +63,23 @@ def test_length_limit():
     assert loads(b"{} ", what="it", limit=3) == {}
     with pytest.raises(FormatError, match="4 bytes; at most 3"):
         loads(b"{}  ", what="it", limit=3)
+
+
+@pytest.mark.parametrize("unit", [b'{"":{}},', b"[],", b'"ab",', b"1,", b'{"a":1,"b":2},'])
+def test_row_12_many_values_are_refused_before_they_are_made(unit):
+    marks = sum(unit.count(mark) for mark in (b",", b"[", b"{"))
+    most = (MARKS_LIMIT - 2) // marks  # the object and the array are two
+    assert loads(b'{"a":[' + unit * most + b"1]}", what="it", limit=1 << 30)
+    with pytest.raises(FormatError, match="it is not strict JSON: more than 524288 values"):
+        loads(b'{"a":[' + unit * (most + 1) + b"1]}", what="it", limit=1 << 30)
+
+
+def test_punctuation_in_texts_is_no_value():
+    text = "{[,\\\"" * 300_000
+    assert loads(dumps({"a": text, "b,": 1}), what="it", limit=1 << 30) == {"a": text, "b,": 1}
+    assert loads(b'{"a":[1,2,3]}', what="it", limit=1 << 30, marks=4)
+    with pytest.raises(FormatError, match="more than 3 values"):
+        loads(b'{"a":[1,2,3]}', what="it", limit=1 << 30, marks=3)
 
 
 def test_dumps_is_sorted_compact_ascii():
