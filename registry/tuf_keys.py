@@ -1,7 +1,7 @@
 """visget's Ed25519 keys in the form that TUF metadata has, and back.
 
 Invariant: a key's id is the SHA-256 of its canonical form, so that one key has one id; the ids of other keys are
-refused by visget/registry/tuf_rules.py. The spec is docs/spec/registry.md, section "Keys".
+refused by visget/registry/tuf_rules.py. The spec is docs/spec/registry.md, section "Metadata".
 """
 
 from __future__ import annotations

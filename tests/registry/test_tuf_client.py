@@ -1,4 +1,4 @@
-"""The client against a repository that lies; numbers are those of docs/reference/negative-tests.md."""
+"""The client against a repository that lies; rows are those of the list of negative tests."""
 
 import copy
 import datetime
