@@ -5,7 +5,6 @@ an entry is tests/cache/test_store.py. Here programs load what is damaged, and t
 """
 
 import itertools
-import os
 import shutil
 
 import pytest
@@ -139,16 +138,16 @@ def test_the_double_loses_what_is_not_synchronised(tmp_path):
     def careless():
         (tmp_path / "room").mkdir()
         (tmp_path / "room" / "new").write_bytes(b"bytes")
-        os.replace(tmp_path / "room" / "new", tmp_path / "room" / "name")
+        (tmp_path / "room" / "new").replace(tmp_path / "room" / "name")
 
     for variant, found in (("cut", b""), ("zeros", bytes(5))):
-        cut = PowerCut(tmp_path / "room", tmp_path / "log")
         shutil.rmtree(tmp_path / "room", ignore_errors=True)
+        cut = PowerCut(tmp_path / "room", tmp_path / "log")
         assert cut.survives(careless, 10_000)
         cut.happen(variant)
         assert (tmp_path / "room" / "name").read_bytes() == found
-    cut = PowerCut(tmp_path / "room", tmp_path / "log")
     shutil.rmtree(tmp_path / "room")
+    cut = PowerCut(tmp_path / "room", tmp_path / "log")
     assert cut.survives(careless, 10_000)
     cut.happen("old names")
     assert not (tmp_path / "room" / "name").exists()

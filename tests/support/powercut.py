@@ -40,7 +40,7 @@ class PowerCut:
 
             def noting_fsync(descriptor: int) -> None:
                 fsync(descriptor)
-                note("sync", os.fstat(descriptor).st_ino, os.readlink(f"/proc/self/fd/{descriptor}"))
+                note("sync", os.fstat(descriptor).st_ino, str(Path(f"/proc/self/fd/{descriptor}").readlink()))
 
             def noting(original: Callable[..., None]) -> Callable[..., None]:
                 def move(source: object, target: object, **options: object) -> None:
