@@ -27,7 +27,7 @@ def files() -> list[Path]:
 
 FILES = files()
 PAGES = [path for path in FILES if path.suffix == ".md"]
-CODE = [path for path in FILES if path.suffix in (".py", ".h")]
+CODE = [path for path in FILES if path.suffix in (".py", ".h") and path.name != Path(__file__).name]
 
 
 def _id(path: Path) -> str:
@@ -118,7 +118,7 @@ def test_no_path_of_a_developers_machine(path: Path) -> None:
 
 
 _MIRRORS = re.compile(
-    r"https?://(?!(?:[\w-]+\.)*(?:pypi\.org|pythonhosted\.org|debian\.org)\b)[\w.-]*(?:pypi|debian|mirror|proxy|artifactory|nexus)"
+    r"https?://(?!(?:[\w-]+\.)*(?:pypi\.org|pythonhosted\.org|debian\.org|example\.(?:com|net|org))\b)[\w.-]*(?:pypi|debian|mirror|proxy|artifactory|nexus)"
     r"[\w.-]*\.(?!(?:test|example|invalid|localhost)\b)\w+",
     re.I,
 )

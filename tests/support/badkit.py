@@ -188,7 +188,7 @@ def write_project(root: Path, *, toml: str | None = None, version: str = "1.0", 
 
 
 def key_file(path: Path, name: str) -> Path:
-    """Write packagekit.key(name) as an unencrypted key file, as docs/spec/keys.md describes it."""
+    """Write packagekit.key(name) as an unencrypted key file, as docs/spec/key-file.md describes it."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     secret = hashlib.sha256(name.encode()).hexdigest()
     public = bytes(fixed_key(name).public.raw).hex()
