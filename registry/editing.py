@@ -85,6 +85,11 @@ class Editor:
             self.change.put(index_target(releases.name), encode_releases(releases))
         self._editor().update(releases)
 
+    def finish(self) -> None:
+        """Hand the list of names to the change; editing() does it."""
+        if self._names is not None:
+            self._names.finish()
+
     def put_records(self, name: PackageName, records: Sequence[bytes]) -> tuple[OwnerFile, ...]:
         """Write the owner records of a package, the first first, and return what its index says about them."""
         found = []
@@ -139,7 +144,9 @@ def editing(root: Path, *, keys: Path | None = None, now: float | None = None) -
         room = open_room(keys or sibling(root.absolute()))
         repository = open_repository(root, room)
         change = Change(repository, signer_of(room), periods=room.periods, now=now, seen=room.seen)
-        yield Editor(repository, change)
+        editor = Editor(repository, change)
+        yield editor
+        editor.finish()
         change.renew(due_kinds(repository, room, now))
         seen = change.commit()
         room.remember(seen)

@@ -117,82 +117,97 @@ class NamesEditor:
         self._repository = repository
         self._change = change
         self._where = str(repository.root)
-        self._entries: dict[int, dict[PackageName, NameEntry]] = {}
+        self._parts: dict[int, dict[PackageName, NameEntry]] = {}
+        self._touched: set[int] = set()
+        self._mine: dict[PackageName, NameEntry] = {}
+        self._added = 0
         self._list = NamesList(shards={})
         target = repository.find(NAMES_TARGET)
         if target is not None:
             try:
                 self._list = NamesList.parse(repository.read(target), self._where)
             except RegistryError:
-                self.rebuild()
+                self._rebuild()
 
     def all(self) -> list[PackageName]:
         """Return every name, sorted."""
-        return sorted(name for number in range(1 << self._list.bits) for name in self._shard(number))
+        return sorted(name for entries in self._all_parts() for name in entries)
 
     def similar(self, name: PackageName) -> PackageName | None:
         """Return another name that looks like `name`, if there is one."""
         wanted = plain(name)
-        entries = self._shard(self._list.shard_of(name))
-        return next((other for other in entries if other != name and plain(other) == wanted), None)
+        return next((other for other in self._part_of(name) if other != name and plain(other) == wanted), None)
 
     def update(self, releases: Releases) -> None:
         """Make the list agree with an index."""
         entry = entry_of(releases)
-        number = self._list.shard_of(entry.name)
-        entries = self._shard(number)
-        if entries.get(entry.name) == entry and self._list.shards:
-            return
-        count = self._list.count + (entry.name not in entries)
-        entries[entry.name] = entry
-        self._entries[number] = entries
-        if self._list.bits < _BITS_LIMIT and count > _FULL << self._list.bits:
-            everything = [item for part in range(1 << self._list.bits) for item in self._shard(part).values()]
-            self._write(everything, self._list.bits + 1)
-            return
-        shards = {**self._list.shards, number: self._write_shard(self._list.bits, number, entries.values())}
-        self._put(NamesList(bits=self._list.bits, count=count, shards=shards))
+        entries = self._part_of(entry.name)
+        if entries.get(entry.name) != entry:
+            self._added += entry.name not in entries
+            entries[entry.name] = self._mine[entry.name] = entry
+            self._touched.add(self._list.shard_of(entry.name))
 
-    def rebuild(self) -> None:
-        """Make the whole list from the indexes."""
-        entries = []
+    def finish(self) -> None:
+        """Hand the changed parts, and the list of all parts, to the change."""
+        if not self._touched:
+            return
+        if _bits_for(self._list.count + self._added) > self._list.bits:
+            everything = [entry for part in self._all_parts() for entry in part.values()]
+            self._distribute(everything, max(self._list.bits, _bits_for(len(everything))))
+        bits = self._list.bits
+        shards = dict(self._list.shards)
+        for number in self._touched:
+            data = encode_names(self._parts[number].values())
+            shards[number] = self._change.write(shard_target(bits, number), data)
+        names = NamesList(bits=bits, count=self._list.count + self._added, shards=shards)
+        self._change.put(NAMES_TARGET, names.encode())
+
+    def _rebuild(self) -> None:
+        """Take everything from the indexes, and what was changed since."""
+        entries: dict[PackageName, NameEntry] = {}
         for target in self._repository.all_targets():
             if target.name.startswith("idx__"):
                 name = parse_name(target.name.removeprefix("idx__").removesuffix(".json"))
                 releases = parse_releases(self._repository.read(target), name, self._where)
                 if releases.versions:
-                    entries.append(entry_of(releases))
-        bits = next(n for n in range(_BITS_LIMIT + 1) if n == _BITS_LIMIT or len(entries) <= _FULL << n)
-        self._write(entries, bits)
+                    entries[name] = entry_of(releases)
+        entries |= self._mine
+        self._list = NamesList(count=len(entries), shards={})
+        self._added = 0
+        self._distribute(entries.values(), _bits_for(len(entries)))
 
-    def _shard(self, number: int) -> dict[PackageName, NameEntry]:
-        if number not in self._entries:
-            target = self._list.shards.get(number)
-            try:
-                found = parse_names(self._repository.read(target), self._where) if target else ()
-            except RegistryError:
-                self.rebuild()
-                return self._entries.get(number, {})
-            self._entries[number] = {entry.name: entry for entry in found}
-        return self._entries[number]
-
-    def _write(self, entries: Iterable[NameEntry], bits: int) -> None:
-        empty = NamesList(bits=bits, shards={})
-        parts: dict[int, dict[PackageName, NameEntry]] = {}
-        count = 0
+    def _distribute(self, entries: Iterable[NameEntry], bits: int) -> None:
+        """Put all entries into 2 to the power of `bits` parts, none of which is written yet."""
+        self._list = NamesList(bits=bits, count=self._list.count, shards={})
+        self._parts = {}
         for entry in entries:
-            parts.setdefault(empty.shard_of(entry.name), {})[entry.name] = entry
-            count += 1
-        self._entries = parts
-        shards = {number: self._write_shard(bits, number, part.values()) for number, part in parts.items()}
-        self._put(NamesList(bits=bits, count=count, shards=shards))
+            self._parts.setdefault(self._list.shard_of(entry.name), {})[entry.name] = entry
+        self._touched = set(self._parts)
 
-    def _write_shard(self, bits: int, number: int, entries: Iterable[NameEntry]) -> Target:
-        return self._change.write(shard_target(bits, number), encode_names(entries))
+    def _all_parts(self) -> list[dict[PackageName, NameEntry]]:
+        try:
+            return [self._part(number) for number in range(1 << self._list.bits)]
+        except RegistryError:
+            self._rebuild()
+            return list(self._parts.values())
 
-    def _put(self, names: NamesList) -> None:
-        self._list = names
-        self._change.put(NAMES_TARGET, names.encode())
+    def _part_of(self, name: PackageName) -> dict[PackageName, NameEntry]:
+        try:
+            return self._part(self._list.shard_of(name))
+        except RegistryError:
+            self._rebuild()
+            return self._part(self._list.shard_of(name))
+
+    def _part(self, number: int) -> dict[PackageName, NameEntry]:
+        if number not in self._parts:
+            target = self._list.shards.get(number)
+            found = parse_names(self._repository.read(target), self._where) if target else ()
+            self._parts[number] = {entry.name: entry for entry in found}
+        return self._parts[number]
+
+
+def _bits_for(count: int) -> int:
+    return next(bits for bits in range(_BITS_LIMIT + 1) if bits == _BITS_LIMIT or count <= _FULL << bits)
 
 
 def _digest(reader: Reader) -> Digest:

@@ -90,6 +90,17 @@ def test_a_damaged_list_is_made_anew_from_the_indexes(root, few, damage):
     assert len(open_registry(str(root)).names()) == 21
 
 
+def test_damage_that_is_met_while_the_list_grows_loses_nothing(root, few):
+    fill(root, [f"name-{n}" for n in range(16)])
+    number, target = sorted(listing(root).shards.items())[-1]
+    next((root / "t").glob(f"{target.digest}.*")).unlink()
+    # The new name is in another part than the lost one, which is met only when all parts are distributed anew.
+    fresh = next(f"new-{n}" for n in range(100) if listing(root).shard_of(parse_name(f"new-{n}")) != number)
+    fill(root, [fresh])
+    assert listing(root).count == 17
+    assert fresh in [entry.name for entry in open_registry(str(root)).names()]
+
+
 def test_a_signed_list_that_makes_no_sense(root):
     fill(root, ["a"])
     for text in ('{"format":1,"bits":9,"count":1,"parts":[]}', '{"format":1,"bits":0,"count":1,"parts":[{}]}',
