@@ -13,6 +13,7 @@ import platform
 import shutil
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 Status = Literal["ok", "warning", "problem"]
 
 _LOW_SPACE = 1 << 30
+_DAYS_LEFT = 3.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +167,13 @@ def _registries(settings: Settings) -> Iterator[Diagnosis]:
     for name, location in sorted(settings.registries.items()):
         with reading(settings, name) as source:
             count = len(source.names())
+            left = (source.view.expires - time.time()) / 86400
+        if left < _DAYS_LEFT:
+            yield Diagnosis(
+                subject="registries", status="warning",
+                text=f"the signatures of {name} hold for {max(left, 0):.0f} more days; then nothing is accepted",
+                remedy="its operator renews them: visget registry refresh",
+            )  # fmt: skip
         yield Diagnosis(subject="registries", status="ok", text=f"{name}: {location} ({count} packages)")
 
 

@@ -210,3 +210,17 @@ def test_a_user_who_keeps_a_registry_never_meets_its_expiry(place, monkeypatch):
     for days in (10, 100, 400):
         monkeypatch.setattr(time, "time", lambda days=days: now() + days * 86400)
         assert place.run("search").code == 0
+
+
+def test_the_doctor_warns_before_a_registry_expires(tmp_path, shop, monkeypatch):
+    import time
+
+    _, server, fingerprint = shop
+    new = user(tmp_path, Path("unused"), "new").with_env(VISGET_REGISTRY="team")
+    assert new.run("registry", "add", "team", server.url, "--fingerprint", fingerprint).code == 0
+    findings = new.run("doctor", "--json").json["findings"]
+    assert [item["status"] for item in findings if item["subject"] == "registries"] == ["ok"]
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + 11 * 86400)
+    findings = new.run("doctor", "--json").json["findings"]
+    assert [item["status"] for item in findings if item["subject"] == "registries"] == ["warning", "ok"]
