@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from visget.cache.content import DamagedError, move_aside, read_checked, workspace
+from visget.cache.content import DamagedError, move_aside, read_checked, tidy, workspace
 from visget.cache.entry import read_entry
 from visget.cache.environment import Roots, roots_of
 from visget.cache.store import ENVELOPE_LIMIT, PACKAGE_LIMIT, Store, Usage
@@ -103,6 +103,7 @@ def check_all(store: Store) -> CheckReport:
     damaged = []
     checked = 0
     with store.in_use(), translated("check the store", store.root):
+        tidy(store.root)
         for shard in _entries(store.root / "packages" / "v1"):
             for path in _entries(shard):
                 checked += 1

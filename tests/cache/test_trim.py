@@ -166,6 +166,7 @@ def test_a_check_finds_and_heals_everything(full):
     assert full.check() == (6, ())
     (full.native_path(KEY) / "extra").write_text("")
     (full.root / "native" / "v1" / "stray").mkdir()
+    (full.root / "tmp" / "0123456789abcdef").mkdir()
     for path in list((full.root / "packages" / "v1").rglob("*.*")):
         path.chmod(0o600)
         path.write_bytes(b"")
@@ -174,6 +175,7 @@ def test_a_check_finds_and_heals_everything(full):
     assert len(report.damaged) == 6
     assert all(damage.moved and damage.reason for damage in report.damaged)
     assert full.check() == (1, ())
+    assert list((full.root / "tmp").iterdir()) == []
 
 
 def worker(code, *args):
