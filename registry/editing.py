@@ -18,10 +18,11 @@ from visget.names import PackageName
 from visget.registry.names_list import NamesEditor
 from visget.registry.operator import open_room, sibling
 from visget.registry.protocol import OwnerFile, Release, Releases, encode_releases, parse_releases
+from visget.registry.pruning import prune
 from visget.registry.tuf_client import Target
 from visget.registry.tuf_names import envelope_target, index_target, owner_target
 from visget.registry.tuf_repository import Change, Repository
-from visget.registry.upkeep import due_kinds, open_repository, prune, signer_of
+from visget.registry.upkeep import due_kinds, open_repository, signer_of
 from visget.registry.writing import writing
 
 _PRUNE_EVERY = 64

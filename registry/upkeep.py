@@ -6,9 +6,6 @@ is completed by the same command again. The spec is docs/spec/registry.md, secti
 
 from __future__ import annotations
 
-import os
-import re
-import stat
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,9 +16,9 @@ from visget.errors import RegistryError, UsageError
 from visget.failpoint import failpoint
 from visget.files import atomic_write, fsync_dir, translated
 from visget.registry.local import read_local
-from visget.registry.names_list import NamesList
 from visget.registry.operator import OperatorRoom, make_key, open_room, retire
 from visget.registry.protocol import ROOT_PATH, encode_root
+from visget.registry.pruning import prune
 from visget.registry.roots import (
     Holders,
     Staged,
@@ -36,17 +33,13 @@ from visget.registry.roots import (
 )
 from visget.registry.tuf_client import expiry_of
 from visget.registry.tuf_keys import KeySigner
-from visget.registry.tuf_names import METADATA, NAMES_TARGET, TARGETS, metadata_path
+from visget.registry.tuf_names import METADATA, TARGETS, metadata_path
 from visget.registry.tuf_repository import Change, Repository, write_first
 from visget.registry.tuf_rules import TIMESTAMP_LIMIT
 from visget.registry.writing import writing
 
 _DAY = 86400.0
-_GRACE = _DAY
-"""Seconds for which files that nothing names any more stay: somebody may be reading."""
 _WARN_OFFLINE = 60 * _DAY
-_VERSIONED = re.compile(r"([1-9][0-9]*)\.(.+)\.json\Z")
-_REPLACED = re.compile(r"([0-9a-f]{64})\.(idx__.+|names.*)\.json\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -375,43 +368,3 @@ def begin(root: Path, room: OperatorRoom, first: Staged, top: Staged, now: float
         room.remember(seen, digest_bytes(first.data))
     with translated("write the registry", root):
         atomic_write(root / ROOT_PATH, encode_root())
-
-
-# ---- old files -------------------------------------------------------------------------------------------
-
-
-def prune(repository: Repository, now: float) -> int:
-    """Remove metadata and indexes that were replaced a day ago or earlier, and return how many."""
-    current = {role.removesuffix(".json"): item.version for role, item in repository.snapshot.signed.meta.items()}
-    current["snapshot"] = repository.snapshot.signed.version
-    named = {target.digest for target in repository.all_targets()}
-    listing = repository.find(NAMES_TARGET)
-    if listing is not None:
-        parts = NamesList.parse(repository.read(listing), str(repository.root)).shards
-        named |= {target.digest for target in parts.values()}
-    removed = 0
-    for entry in _old(repository.root / METADATA, now):
-        match = _VERSIONED.match(entry.name)
-        if match and match[2] != "root" and int(match[1]) < current.get(match[2], 0):
-            removed += _remove(entry)
-    for entry in _old(repository.root / TARGETS, now):
-        match = _REPLACED.match(entry.name)
-        if match and match[1] not in named:
-            removed += _remove(entry)
-    return removed
-
-
-def _old(room: Path, now: float) -> Iterator[os.DirEntry[str]]:
-    with translated("look for old files", room), os.scandir(room) as entries:
-        for entry in entries:
-            facts = entry.stat(follow_symlinks=False)
-            if stat.S_ISREG(facts.st_mode) and facts.st_mtime < now - _GRACE:
-                yield entry
-
-
-def _remove(entry: os.DirEntry[str]) -> int:
-    path = Path(entry.path)
-    with translated("remove an old file", path):
-        path.unlink(missing_ok=True)
-    return 1
-

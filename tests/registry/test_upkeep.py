@@ -17,6 +17,7 @@ from visget.names import parse_name
 from visget.registry.client import open_registry
 from visget.registry.directory import Ceremony, init_registry, publish
 from visget.registry.operator import find_room, open_room, sibling
+from visget.registry.pruning import prune
 from visget.registry.roots import Holders, parse_root, sign_file, staged
 from visget.registry.tuf_client import ExpiredError
 from visget.registry.tuf_keys import KeySigner, key_id
@@ -25,7 +26,6 @@ from visget.registry.tuf_repository import Periods
 from visget.registry.upkeep import (
     apply_staged,
     finish_staged,
-    prune,
     refresh,
     rotate_online,
     rotate_root,
