@@ -340,7 +340,7 @@ def test_a_library_for_another_architecture_is_installed_but_not_loaded(user: Us
 
 def test_a_registry_behind_a_static_web_server(market: Market, tmp_path: Path) -> None:
     with StaticServer(market.registry) as server:
-        user = market.newcomer(tmp_path / "user", VISGET_REGISTRY=server.url)
+        user = web_customer(market, tmp_path, server)
         assert user.json("search", "small")["packages"][0]["name"] == "tiny"
         assert user.json("info", "tiny")["versions"] == ["2.0", "1.0"]
         found = user.json("install", "tiny==1.0")["installed"][0]
@@ -356,10 +356,10 @@ def test_a_registry_behind_a_static_web_server(market: Market, tmp_path: Path) -
 
 
 def test_a_transfer_that_breaks_off_is_resumed(market: Market, tmp_path: Path) -> None:
-    blob = f"/blobs/{digest_of(market.packages[1])}.vis"
+    blob = f"/t/{digest_file(market.packages[1])}.pkg__tiny__2.0.vis"
     with StaticServer(market.registry) as server:
         server.faults[blob] = Fault("truncate", after=1000, times=1)
-        user = market.newcomer(tmp_path / "user", VISGET_REGISTRY=server.url)
+        user = web_customer(market, tmp_path, server)
         user.visget("install", "tiny")
         assert [asked for path, asked in server.requests if path == blob] == [None, "bytes=1000-"]
     assert user.python(EDITION).stdout == "2\n"
@@ -367,16 +367,20 @@ def test_a_transfer_that_breaks_off_is_resumed(market: Market, tmp_path: Path) -
 
 def test_other_bytes_from_the_server_are_not_installed(market: Market, tmp_path: Path) -> None:
     registry = market.copy(tmp_path / "registry")
-    flip(registry / "blobs" / f"{digest_of(market.packages[1])}.vis")
+    flip(registry / "t" / f"{digest_file(market.packages[1])}.pkg__tiny__2.0.vis")
     with StaticServer(registry) as server:
-        user = market.newcomer(tmp_path / "user", VISGET_REGISTRY=server.url)
+        user = web_customer(market, tmp_path, server)
         assert user.json("install", "tiny", code=3)["error"] == "TrustError"
         assert user.json("list")["installed"] == []
         user.visget("install", "tiny==1.0")
 
 
-def digest_of(path: Path) -> str:
-    return digest_file(path)
+def web_customer(market: Market, tmp_path: Path, server: StaticServer) -> User:
+    """A newcomer who was told the registry's address and the fingerprint of its root."""
+    user = market.newcomer(tmp_path / "user", VISGET_REGISTRY="web")
+    fingerprint = digest_file(market.registry / "tuf" / "1.root.json")
+    user.visget("registry", "add", "web", server.url, "--fingerprint", fingerprint)
+    return user
 
 
 # ---- without a linker --------------------------------------------------------------------------------------
