@@ -19,6 +19,8 @@ from visget.format.rule import INDIRECT_CALL, Hit, Rule, Scope
 _NARROW = re.compile(r"i(?:[1-9]|[12]\d|3[0-2])\Z")
 _EXTENDED = re.compile(r"\b(?:signext|zeroext)\b")
 _ODD_TYPE = re.compile(r"(?:i128|half|bfloat|fp128|x86_fp80|ppc_fp128|x86_amx|<.*|target\(.*)\Z", re.S)
+_LONG_DOUBLE = frozenset(("fp128", "x86_fp80", "ppc_fp128"))
+_DOUBLE = "Use double in the public headers: wrap the function in one of your own, or leave it out of the exports."
 _BY_ADDRESS = re.compile(r"\b(?:dead_on_return|byval|byref|inalloca|preallocated)\b")
 _FOREIGN_PASSING = re.compile(r"\b(?:inreg|nest|swiftself|swiftasync|swifterror)\b")
 _SRET = re.compile(r"\bsret\(([^()]*(?:\([^()]*\))?[^()]*)\)")
@@ -47,7 +49,16 @@ def _by_value(scope: Scope) -> Iterator[Hit]:
             reasons += refusals(prototype.result, types, scope.api)
         # The IR is asked even so: an api section that says less than the module does must not help.
         for why in reasons or _by_value_in_ir(scope, function, typed=prototype is not None):
-            yield Hit(message=why, function=function)
+            yield Hit(message=why, function=function, remedy=_scalar_remedy(why))
+
+
+def _scalar_remedy(why: str) -> str | None:
+    """Return the advice for a single value; that of the rule is for structs."""
+    if " of type " not in why:
+        return None
+    if "long double" in why:  # its address is no help: VIS-409
+        return _DOUBLE
+    return "Pass a pointer to the value, or a type of at most 64 bits; or leave the function out of the exports."
 
 
 def _by_value_in_ir(scope: Scope, function: Function, *, typed: bool) -> Iterator[str]:
@@ -102,10 +113,13 @@ def _two_words(scope: Scope) -> Iterator[Hit]:
 def _odd_types(scope: Scope) -> Iterator[Hit]:
     for function in scope.exported:
         if _ODD_TYPE.match(function.result.type):
-            yield Hit(message=f"the result has the type {function.result.type}", function=function)
+            remedy = _DOUBLE if function.result.type in _LONG_DOUBLE else None
+            yield Hit(message=f"the result has the type {function.result.type}", function=function, remedy=remedy)
         for position, parameter in enumerate(function.parameters, 1):
             if _ODD_TYPE.match(parameter.type):
-                yield Hit(message=f"parameter {position} has the type {parameter.type}", function=function)
+                remedy = _DOUBLE if parameter.type in _LONG_DOUBLE else None
+                message = f"parameter {position} has the type {parameter.type}"
+                yield Hit(message=message, function=function, remedy=remedy)
 
 
 def _callback_types(scope: Scope) -> Iterator[Hit]:
@@ -134,7 +148,9 @@ def _long_double(scope: Scope) -> Iterator[Hit]:
             for kind, owner in reachable(_types(prototype), scope.api):
                 # A member of a union is there for the alignment, which is the same everywhere.
                 if isinstance(kind, Opaque) and "long double" in kind.name and (not owner or owner.kind != "union"):
-                    what = f"{owner.name} has a member of type" if owner else "it is given the address of a"
+                    what = "it takes, returns or is given the address of a"
+                    if owner:
+                        what = f"{owner.name} has a member of type"
                     yield Hit(message=f"{what} {kind.name}", function=function)
 
 

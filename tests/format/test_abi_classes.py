@@ -224,3 +224,15 @@ def test_no_va_list_in_memory_that_callers_see() -> None:
 )
 def test_no_long_double_in_memory_that_callers_see(kind: CType, found: list[str]) -> None:
     assert rules("define void @f(ptr noundef %0)", function(kind)) == found
+
+
+def test_the_advice_fits_the_type() -> None:
+    """A pointer to a long double is refused too, and a single value is no struct."""
+    remedies = {}
+    for name, ir in (("long double", "fp128"), ("__int128", "i128")):
+        text = module_text(f"define void @f({ir} noundef %0) {{\n  ret void\n}}\n")
+        found = check_module(text, exports=["f"], api=function(Opaque(name)))
+        assert {"VIS-402", "VIS-404"} <= {finding.rule for finding in found}
+        remedies[name] = [finding.remedy for finding in found]
+    assert all("double" in remedy and "pointer" not in remedy for remedy in remedies["long double"])
+    assert all("pointer to the value" in remedy for remedy in remedies["__int128"])
