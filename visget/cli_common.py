@@ -229,6 +229,8 @@ def asked_for(words: Sequence[str]) -> Ui:
 def split_message(text: str) -> tuple[str, str | None]:
     """Return a message of click in the style of all other messages: a lower-case first letter, and the hint apart."""
     message, _, meant = text.partition("Did you mean ")
+    if message.endswith("("):  # several guesses stand in parentheses
+        message, meant = message[:-1], meant.strip().removesuffix(")")
     message = message.strip().removesuffix(".")
     if message[:1].isupper() and not message[:2].isupper():
         message = message[0].lower() + message[1:]

@@ -71,3 +71,12 @@ def test_what_this_machine_lacks_is_not_said_of_another_target(user):
     labels = [line.split()[0] for line in lines]
     assert labels.index("target") > labels.index("system")
     assert "masked" not in labels[labels.index("target") :]
+
+
+def test_several_guesses_are_one_hint(user):
+    outcome = user.run("build", "--out", "x")
+    assert outcome.code == EXIT_USAGE
+    error, hint = outcome.err.splitlines()
+    assert error == "error: no such option '--out'"
+    assert hint.startswith("hint: did you mean one of: '--output'")
+    assert ")" not in hint
