@@ -1,0 +1,181 @@
+"""Row 12: what is small and wants to become large is refused, and costs the process that reads it less than 200 MB.
+
+Each bomb is listed by the registry and signed by the author, so that only the limits stand against it. The command
+runs as a process of its own, which reports its peak of resident memory.
+"""
+
+import json
+import re
+import struct
+import subprocess
+import sys
+
+import pytest
+import zstandard
+from badkit import Place, publish_tiny
+from formatkit import assemble
+from registrykit import edit_index, sign_target, stored
+from rowkit import copy_of, offer, parts_of, with_section
+
+from visget.errors import EXIT_REFUSED, EXIT_REGISTRY
+
+MOST = 200 << 20
+# The peak of this program image alone: ru_maxrss would begin with that of the process that started it.
+PROGRAM = """
+import re, sys
+from pathlib import Path
+from visget.cli import main
+try:
+    main()
+finally:
+    print("peak", re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1], file=sys.stderr)
+"""
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory) -> Place:
+    return publish_tiny(tmp_path_factory.mktemp("bombs"))
+
+
+@pytest.fixture
+def place(tmp_path, published) -> Place:
+    return copy_of(published, tmp_path)
+
+
+def small(place: Place, *words: str, codes: tuple[int, ...], seconds: float = 30) -> str:
+    """Run the command and check how it ends, and what it took; return what it said."""
+    place.run("list")
+    before = place.natives(), sorted(place.registry.rglob("*"))
+    done = subprocess.run([sys.executable, "-c", PROGRAM, *words], env=place.environ, capture_output=True, text=True,
+                          check=False, timeout=seconds)  # fmt: skip
+    assert done.returncode in codes, done.stderr
+    assert "Traceback" not in done.stderr
+    peak = re.search(r"^peak (\d+)$", done.stderr, re.M)
+    assert peak is not None, done.stderr
+    assert int(peak[1]) << 10 < MOST, f"{int(peak[1]) >> 10} MiB"
+    assert (place.natives(), sorted(place.registry.rglob("*"))) == before
+    assert place.run("list", "--json").json == {"installed": []}
+    assert list((place.home / "tmp").iterdir()) == []
+    return done.stderr
+
+
+def zeros(size: int, **options: object) -> bytes:
+    """A frame of that many zeros, made without holding them."""
+    parameters = zstandard.ZstdCompressionParameters.from_level(
+        3, write_content_size=True, write_checksum=True, **options
+    )
+    made = zstandard.ZstdCompressor(compression_params=parameters).compressobj(size=size)
+    block = bytes(1 << 20)
+    return b"".join([made.compress(block) for _ in range(size >> 20)] + [made.flush()])
+
+
+def lying(stored: bytes, size: int) -> bytes:
+    """The frame with another content size in its head (RFC 8878, section 3.1.1.1), in eight bytes."""
+    facts = zstandard.get_frame_parameters(stored)
+    assert stored[4] & 0xC0 == 0x80, "four bytes of content size"
+    single = stored[4] & 0x20
+    at = 5 + (0 if single else 1)
+    assert int.from_bytes(stored[at : at + 4], "little") == facts.content_size
+    return stored[:4] + bytes([stored[4] | 0xC0]) + stored[5:at] + struct.pack("<Q", size) + stored[at + 4 :]
+
+
+def wide(log: int, size: int) -> bytes:
+    """A frame that wants a window of 2^log bytes, by hand: one block of repeated zeros, no checksum that fits."""
+    block = (1 | 1 << 1 | (128 << 10) << 3).to_bytes(3, "little") + b"\0"
+    return b"\x28\xb5\x2f\xfd\xc4" + bytes([(log - 10) << 3]) + struct.pack("<Q", size) + block + bytes(4)
+
+
+GIB = 1 << 30
+FRAMES = {
+    "1 GiB of zeros": lambda: (zeros(GIB), GIB),
+    "1 GiB that the manifest calls 10 000 bytes": lambda: (zeros(GIB), 10_000),
+    "1 GiB that manifest and frame call 10 000 bytes": lambda: (lying(zeros(GIB), 10_000), 10_000),
+    "a content size of one more": lambda: (lying(zeros(1 << 20), (1 << 20) + 1), (1 << 20) + 1),
+    "a content size of one less": lambda: (lying(zeros(1 << 20), (1 << 20) - 1), (1 << 20) - 1),
+    "a content size of 2^63": lambda: (lying(zeros(1 << 20), 1 << 63), 1 << 20),
+    "a content size of 2^64 - 1": lambda: (lying(zeros(1 << 20), (1 << 64) - 1), 1 << 20),
+    "a window of 2^27": lambda: (zeros(200 << 20, window_log=27), 200 << 20),
+    "a window of 2^31": lambda: (wide(31, 128 << 10), 128 << 10),
+    "a window of 2^41": lambda: (wide(41, 128 << 10), 128 << 10),
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_row_12_frames(place, kind):
+    stored, size = FRAMES[kind]()
+    offer(place, with_section(place.blob().read_bytes(), "bitcode", b"", stored, size=size))
+    assert "bitcode" in small(place, "install", "tiny", codes=(EXIT_REFUSED,))
+
+
+def document(unit: bytes, size: int, key: bytes = b"a") -> bytes:
+    return b'{"%s":[' % key + (unit * (size // len(unit)))[:-1] + b"]}"
+
+
+@pytest.mark.parametrize(
+    ("section", "unit"),
+    [("api", b'{"":{}},'), ("headers", b'"ab",'), ("vectors", b"[" * 20 + b"]" * 20 + b",")],
+    ids=["api", "headers", "vectors"],
+)
+def test_row_12_sections_of_very_many_values(place, section, unit):
+    content = document(unit, (8 << 20) - 64)
+    offer(place, with_section(place.blob().read_bytes(), section, content))
+    said = small(place, "install", "tiny", codes=(EXIT_REFUSED,))
+    assert f"the section {section} is not strict JSON: more than 524288 values" in said
+
+
+@pytest.mark.parametrize("section", ["api", "vectors"])
+def test_row_12_sections_of_100_000_levels(place, section):
+    content = b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    offer(place, with_section(place.blob().read_bytes(), section, content))
+    assert "more than 32 levels" in small(place, "install", "tiny", codes=(EXIT_REFUSED,))
+
+
+def with_manifest(place: Place, raw: bytes | None = None, **changes: object) -> bytes:
+    """The package with other values in its manifest, or another manifest altogether."""
+    manifest, parts = parts_of(place.blob().read_bytes())
+    value = json.loads(manifest.encode()) | changes
+    raw = raw if raw is not None else json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+    return assemble(raw, *(stored for _, stored in parts.values()))
+
+
+def names(count: int) -> list[str]:
+    return sorted(f"a{number:x}" for number in range(count))
+
+
+def test_row_12_a_manifest_of_100_000_levels(place):
+    offer(place, with_manifest(place, b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}"))
+    assert "more than 32 levels" in small(place, "install", "tiny", codes=(EXIT_REFUSED,))
+
+
+def test_row_12_ten_million_dependencies(place):
+    offer(place, with_manifest(place, document(b'"a",', 10_000_000 * 4, b"dependencies")))
+    assert "at most 1048576 are allowed" in small(place, "install", "tiny", codes=(EXIT_REFUSED,))
+
+
+def test_row_12_as_many_dependencies_as_a_manifest_holds(place):
+    """They are harmless, and so allowed; showing them costs no more than they are."""
+    offer(place, with_manifest(place, dependencies=names(100_000)))
+    small(place, "info", "tiny", codes=(0,))
+
+
+def test_row_12_a_manifest_of_1_gib(place):
+    """The file really has that size (it is sparse). First only its head tells, then the registry too."""
+    data = place.blob().read_bytes()
+    head = data[:8] + struct.pack("<I", GIB) + data[12:]
+    offer(place, head)
+    assert f"the manifest claims {GIB} bytes" in small(place, "install", "tiny", codes=(EXIT_REFUSED,))
+    for path in stored(place.registry, "vis"):
+        path.chmod(0o600)
+        with path.open("r+b") as file:
+            file.truncate(GIB)
+    assert "more than" in small(place, "install", "tiny", codes=(EXIT_REGISTRY,))
+    edit_index(place.registry, "tiny", lambda index: index["versions"][-1].update(size=GIB))
+    assert f"size is {GIB}, outside" in small(place, "install", "tiny", codes=(EXIT_REGISTRY,))
+
+
+@pytest.mark.parametrize("unit", [b'{"":{}},', b'"ab",'], ids=["objects", "strings"])
+def test_row_12_an_index_of_very_many_values(place, unit):
+    """A hostile registry signs this itself."""
+    sign_target(place.registry, "idx__tiny.json", document(unit, (16 << 20) - 64, b"versions"))
+    said = small(place, "install", "tiny", codes=(EXIT_REGISTRY,))
+    assert "more than 524288 values" in said
