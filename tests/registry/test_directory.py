@@ -180,7 +180,7 @@ def test_a_bad_signature_changes_nothing(root, case):
     assert tree(root) == before
 
 
-def test_the_same_bytes_again_are_well_and_change_nothing(root):
+def test_row_28_the_same_bytes_again_are_well_and_change_nothing(root):
     put(root, package())
     before = tree(root)
     done = put(root, package())
@@ -191,7 +191,7 @@ def test_the_same_bytes_again_are_well_and_change_nothing(root):
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.0.0"])
-def test_a_version_never_changes(root, version):
+def test_row_28_a_version_never_changes(root, version):
     put(root, package())
     before = tree(root)
     with pytest.raises(RegistryError, match="is already published with other content") as caught:
@@ -203,7 +203,7 @@ def test_a_version_never_changes(root, version):
 @pytest.mark.parametrize(
     ("first", "second"), [("zlib", "z-lib"), ("zlib", "zl1b"), ("zlib", "zllb"), ("lz4", "1z4"), ("foo", "f0o")]
 )
-def test_names_that_look_alike_are_refused(root, first, second):
+def test_row_23_names_that_look_alike_are_refused(root, first, second):
     if second == "1z4":
         second = "iz4"
     put(root, package(first))
@@ -386,7 +386,7 @@ def test_kill_while_publishing(small, tmp_path, action):
 
 
 @pytest.mark.parametrize("racers", [6, pytest.param(20, marks=pytest.mark.long)])
-def test_publishers_of_one_version_at_once(root, racers):
+def test_row_28_publishers_of_one_version_at_once(root, racers):
     support = Path(sys.modules["packagekit"].__file__).parent
     code = f"""
 import sys; sys.path.insert(0, {str(support)!r})

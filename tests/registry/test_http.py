@@ -105,7 +105,7 @@ PLACES = ["/tuf/1.root.json", "/tuf/2.root.json", "/tuf/timestamp.json", "/tuf/2
 
 @pytest.mark.parametrize("path", PLACES)
 @pytest.mark.parametrize(("fault", "family"), FAULTS, ids=[f"{f.kind}-{f.status}" for f, _ in FAULTS])
-def test_rows_21_24_a_fault_is_an_error_in_time_and_never_an_unknown_name(
+def test_row_21_and_24_a_fault_is_an_error_in_time_and_never_an_unknown_name(
     root, server, registry, item, path, fault, family
 ):
     if path == "/tuf/2.root.json" and fault.kind not in ("status", "html", "loop", "silent"):
@@ -134,7 +134,7 @@ def test_rows_21_24_a_fault_is_an_error_in_time_and_never_an_unknown_name(
         assert str(fault.status) in caught.value.message
 
 
-def test_everything_missing_is_not_an_unknown_name(server, registry, root):
+def test_row_21_everything_missing_is_not_an_unknown_name(server, registry, root):
     server.root = root / "elsewhere"
     with pytest.raises(RegistryError, match="no registry here"):
         registry.releases(XXHASH)
@@ -146,7 +146,7 @@ def test_a_lost_file_is_said_so(server, registry, item, root):
         get(registry)
 
 
-def test_a_short_fault_is_sat_out(server, registry, item):
+def test_row_21_a_short_fault_is_sat_out(server, registry, item):
     server.faults["*"] = Fault("status", status=503, times=1)
     assert get(registry) == item.data
 
@@ -196,7 +196,7 @@ def parts(partial):
     return [path.name for path in partial.iterdir() if not path.name.endswith(".lock")]
 
 
-def test_an_interrupted_download_goes_on(server, resuming, item, partial):
+def test_row_22_an_interrupted_download_goes_on(server, resuming, item, partial):
     leave_half(server, resuming, item, partial)
     assert get(resuming) == item.data
     asked = [span for path, span in server.requests if path == blob(item)]
@@ -206,14 +206,14 @@ def test_an_interrupted_download_goes_on(server, resuming, item, partial):
 
 
 @pytest.mark.parametrize("lie", ["range-ignored", "range-wrong", "changed"])
-def test_lies_about_ranges_end_right_or_fail(server, resuming, item, partial, lie):
+def test_row_22_lies_about_ranges_end_right_or_fail(server, resuming, item, partial, lie):
     leave_half(server, resuming, item, partial)
     server.faults[blob(item)] = Fault(lie, times=1)
     assert get(resuming) == item.data
     assert parts(partial) == []
 
 
-def test_a_server_that_goes_on_lying_fails(server, resuming, item, partial):
+def test_row_22_a_server_that_goes_on_lying_fails(server, resuming, item, partial):
     leave_half(server, resuming, item, partial)
     server.faults[blob(item)] = Fault("changed")
     with pytest.raises(TrustError):
@@ -221,7 +221,7 @@ def test_a_server_that_goes_on_lying_fails(server, resuming, item, partial):
     assert parts(partial) == []
 
 
-def test_damage_in_the_part_is_noticed_and_fetched_again(server, resuming, item, partial):
+def test_row_22_damage_in_the_part_is_noticed_and_fetched_again(server, resuming, item, partial):
     leave_half(server, resuming, item, partial)
     (part,) = partial.glob("*.part")
     part.write_bytes(bytes(part.stat().st_size))

@@ -173,7 +173,7 @@ def test_reads_and_saves(downloader: Downloader, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", [status(500), status(503, Retry_After="0"), status(429), reset, silent, truncated])
-def test_mends_a_passing_fault(downloader: Downloader, tmp_path: Path, fault: Callable[[Handler], None]) -> None:
+def test_row_21_mends_a_passing_fault(downloader: Downloader, tmp_path: Path, fault: Callable[[Handler], None]) -> None:
     with Server(fault, ranged) as server:
         downloader.save(f"{server.url}/a", tmp_path / "p", limit=len(BODY))
         assert (tmp_path / "p").read_bytes() == BODY
@@ -181,7 +181,7 @@ def test_mends_a_passing_fault(downloader: Downloader, tmp_path: Path, fault: Ca
 
 
 @pytest.mark.parametrize("fault", [status(500), reset, silent, truncated])
-def test_gives_up_on_a_lasting_fault(downloader: Downloader, fault: Callable[[Handler], None]) -> None:
+def test_row_21_gives_up_on_a_lasting_fault(downloader: Downloader, fault: Callable[[Handler], None]) -> None:
     with Server(fault) as server:
         start = time.monotonic()
         with pytest.raises(NetworkError) as caught:
@@ -191,14 +191,14 @@ def test_gives_up_on_a_lasting_fault(downloader: Downloader, fault: Callable[[Ha
         assert time.monotonic() - start < QUICK.base + 1
 
 
-def test_resumes_within_a_call_and_asks_only_for_the_rest(downloader: Downloader, tmp_path: Path) -> None:
+def test_row_22_resumes_within_a_call_and_asks_only_for_the_rest(downloader: Downloader, tmp_path: Path) -> None:
     with Server(truncated, ranged) as server:
         downloader.save(f"{server.url}/a", tmp_path / "p", limit=len(BODY))
         assert server.requests[1][1]["Range"] == "bytes=100000-"
         assert server.requests[1][1]["If-Range"] == '"v1"'
 
 
-def test_resumes_in_a_later_call(tmp_path: Path) -> None:
+def test_row_22_resumes_in_a_later_call(tmp_path: Path) -> None:
     part = tmp_path / "p"
     with Server(truncated, ranged) as server:
         with Downloader(patience=Patience(tries=1)) as first, pytest.raises(NetworkError):
@@ -210,7 +210,7 @@ def test_resumes_in_a_later_call(tmp_path: Path) -> None:
         assert server.requests[1][1]["Range"] == "bytes=100000-"
 
 
-def test_never_builds_on_a_part_of_another_url(downloader: Downloader, tmp_path: Path) -> None:
+def test_row_22_never_builds_on_a_part_of_another_url(downloader: Downloader, tmp_path: Path) -> None:
     part = tmp_path / "p"
     with Server(truncated, ranged) as server:
         with Downloader(patience=Patience(tries=1)) as first, pytest.raises(NetworkError):
@@ -222,7 +222,7 @@ def test_never_builds_on_a_part_of_another_url(downloader: Downloader, tmp_path:
 
 
 @pytest.mark.parametrize("fault", [wrong_range, status(416), whole])
-def test_begins_again_when_the_part_does_not_fit(
+def test_row_22_begins_again_when_the_part_does_not_fit(
     downloader: Downloader, tmp_path: Path, fault: Callable[[Handler], None]
 ) -> None:
     with Server(truncated, fault, whole) as server:
@@ -232,7 +232,7 @@ def test_begins_again_when_the_part_does_not_fit(
 
 @pytest.mark.parametrize("fault", [drip, drip_headers])
 @pytest.mark.parametrize("protocol", ["HTTP/1.1", "HTTP/1.0"])
-def test_a_drip_ends_by_the_deadline(fault: Callable[[Handler], None], protocol: str) -> None:
+def test_row_21_a_drip_ends_by_the_deadline(fault: Callable[[Handler], None], protocol: str) -> None:
     patience = Patience(connect=2, gap=5, base=1, rate=1e9, slowest=0, tries=3, pause=0.01)
     with Server(fault, protocol=protocol) as server, Downloader(patience=patience) as downloader:
         start = time.monotonic()
@@ -241,7 +241,7 @@ def test_a_drip_ends_by_the_deadline(fault: Callable[[Handler], None], protocol:
         assert time.monotonic() - start < 2.5
 
 
-def test_a_body_below_the_least_rate_is_given_up() -> None:
+def test_row_21_a_body_below_the_least_rate_is_given_up() -> None:
     patience = Patience(gap=5, base=20, slowest=1000, window=0.3, tries=1)
     with (
         Server(drip) as server,
@@ -252,14 +252,14 @@ def test_a_body_below_the_least_rate_is_given_up() -> None:
 
 
 @pytest.mark.parametrize("fault", [whole, endless])
-def test_the_size_cap_holds(downloader: Downloader, tmp_path: Path, fault: Callable[[Handler], None]) -> None:
+def test_row_21_the_size_cap_holds(downloader: Downloader, tmp_path: Path, fault: Callable[[Handler], None]) -> None:
     with Server(fault) as server:
         with pytest.raises(RegistryError, match="larger than it may be"):
             downloader.save(f"{server.url}/a", tmp_path / "p", limit=100_000)
         assert (tmp_path / "p").stat().st_size <= 100_000
 
 
-def test_follows_three_redirects_and_no_more(downloader: Downloader) -> None:
+def test_row_21_follows_three_redirects_and_no_more(downloader: Downloader) -> None:
     hop = status(302, Location="/next")
     with Server(hop, hop, hop, whole) as server:
         answer = downloader.read(f"{server.url}/a", limit=len(BODY))
@@ -272,13 +272,13 @@ def test_follows_three_redirects_and_no_more(downloader: Downloader) -> None:
 
 
 @pytest.mark.parametrize("target", ["file:///etc/hostname", "ftp://127.0.0.1/x"])
-def test_refuses_a_redirect_to_another_scheme(downloader: Downloader, target: str) -> None:
+def test_row_21_refuses_a_redirect_to_another_scheme(downloader: Downloader, target: str) -> None:
     with Server(status(302, Location=target)) as server, pytest.raises(RegistryError, match="less secure"):
         downloader.read(f"{server.url}/a", limit=len(BODY))
 
 
 @pytest.mark.parametrize("code", [401, 403, 404, 410])
-def test_a_final_status_is_told_and_not_tried_again(downloader: Downloader, code: int) -> None:
+def test_row_21_a_final_status_is_told_and_not_tried_again(downloader: Downloader, code: int) -> None:
     with Server(status(code)) as server:
         with pytest.raises(HttpError) as caught:
             downloader.read(f"{server.url}/a", limit=10)
@@ -287,21 +287,21 @@ def test_a_final_status_is_told_and_not_tried_again(downloader: Downloader, code
         assert len(server.requests) == 1
 
 
-def test_a_long_retry_after_is_told_at_once(downloader: Downloader) -> None:
+def test_row_21_a_long_retry_after_is_told_at_once(downloader: Downloader) -> None:
     with Server(status(503, Retry_After="3600")) as server:
         with pytest.raises(NetworkError, match="3600 s"):
             downloader.read(f"{server.url}/a", limit=10)
         assert len(server.requests) == 1
 
 
-def test_a_web_page_is_no_file(downloader: Downloader) -> None:
+def test_row_21_a_web_page_is_no_file(downloader: Downloader) -> None:
     with Server(page) as server:
         with pytest.raises(RegistryError, match="web page"):
             downloader.read(f"{server.url}/a", limit=1000)
         assert b"log in" in downloader.read(f"{server.url}/a", limit=1000, html=True).body
 
 
-def test_an_encoded_body_is_refused_unless_the_file_itself_is_gzip(downloader: Downloader) -> None:
+def test_row_21_an_encoded_body_is_refused_unless_the_file_itself_is_gzip(downloader: Downloader) -> None:
     with Server(squeezed) as server:
         with pytest.raises(RegistryError, match="encoded"):
             downloader.read(f"{server.url}/a.vis", limit=1000)
@@ -329,7 +329,7 @@ def test_offline_and_foreign_schemes_touch_no_network(tmp_path: Path) -> None:
             downloader.read("file:///etc/hostname", limit=10)
 
 
-def test_a_refused_connection_says_so(downloader: Downloader) -> None:
+def test_row_21_a_refused_connection_says_so(downloader: Downloader) -> None:
     with pytest.raises(NetworkError, match="refused"):
         downloader.read("http://127.0.0.1:9/x", limit=10)
 
