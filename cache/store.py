@@ -30,7 +30,6 @@ from visget.cache.content import (
     workspace,
 )
 from visget.cache.entry import Check, NativeEntry, read_entry, write_entry
-from visget.cache.filesystem import refuse_network
 from visget.cache.storekey import ensure_key, read_key
 from visget.digest import Digest, digest_bytes, parse_digest
 from visget.errors import CacheError, ResourceError
@@ -67,9 +66,10 @@ class Usage(NamedTuple):
 class Store:
     """A directory that keeps packages and native artifacts; open it with Store.open()."""
 
-    def __init__(self, root: Path, clock: Callable[[], float]) -> None:
+    def __init__(self, root: Path, clock: Callable[[], float], network: bool) -> None:
         self.root = root
         self.clock = clock
+        self._locks_hold = network
 
     @classmethod
     def open(cls, root: Path, *, clock: Callable[[], float] = time.time, network: bool = False) -> Store:
@@ -78,28 +78,35 @@ class Store:
         Args:
             root: its directory.
             clock: what time it is.
-            network: whether it may lie on a network file system.
+            network: whether it may be written to on a network file system; reading takes no locks.
 
         Raises:
             TrustError: somebody else owns it or could write to it.
-            CacheError: it cannot be created, or lies on a network file system.
+            CacheError: it cannot be created.
         """
         with translated("open the store", root):
             # The user may keep the store behind a link of his own; inside it there are none.
             real = Path(os.path.realpath(root))
             real.parent.mkdir(parents=True, exist_ok=True)
         guard_directory(real)
-        if not network:
-            refuse_network(real)
         for room in _ROOMS:
             guard_directory(real / room)
-        return cls(real, clock)
+        return cls(real, clock, network)
 
     # ---- locks ------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def lock(self, name: str, *, shared: bool = False, timeout: float = 600.0) -> Iterator[None]:
-        """Hold the lock `name` of this store; their order is that of the spec."""
+        """Hold the lock `name` of this store; their order is that of the spec.
+
+        Raises:
+            CacheError: others hold it, or the store lies on a network file system and that was not allowed.
+        """
+        if not self._locks_hold:
+            from visget.cache.filesystem import refuse_network  # readers need no locks, and are to be quick
+
+            refuse_network(self.root)
+            self._locks_hold = True
         path = self.root / "locks" / name
         guard_lock(path)
         with locked(path, shared=shared, timeout=timeout):

@@ -23,7 +23,8 @@ def store_of(settings: Settings) -> Store:
 
     Raises:
         TrustError: somebody else could change what is in it.
-        CacheError: it cannot be created, or lies on a network file system and the settings do not allow that.
+        CacheError: it cannot be created. Whoever writes to it on a network file system meets another one, unless
+            the settings allow that.
     """
     return Store.open(settings.home, network=settings.allow_network_fs)
 

@@ -1,6 +1,8 @@
 import pytest
+from storekit import KEY, build, files_below
 
 from visget.cache import filesystem
+from visget.cache.environment import Environment
 from visget.cache.filesystem import kind_of, network_kind
 from visget.cache.store import Store
 from visget.config import read_load_settings, read_settings
@@ -44,14 +46,24 @@ def test_where_the_tests_run_is_a_local_disk(tmp_path):
 
 
 def test_a_store_on_a_network_file_system_is_refused(tmp_path, monkeypatch):
-    root = Store.open(tmp_path / "home").root
+    store = Store.open(tmp_path / "home")
+    package, entry = store.put_package(b"package"), store.build_native(KEY, build)
+    before = files_below(store.root)
     monkeypatch.setattr(filesystem, "_magic", lambda path: 0x6969)
-    with pytest.raises(CacheError, match=r"network file system \(NFS\)") as caught:
-        Store.open(root)
-    assert caught.value.where == str(root)
-    assert "allow-network-fs = true" in caught.value.hint
-    assert "VISGET_HOME" in caught.value.hint
-    assert Store.open(root, network=True).root == root
+    store = Store.open(store.root)
+    writers = [lambda: store.put_package(b"other"), lambda: store.build_native(KEY, build), store.gc, store.check,
+               lambda: Environment(store).record("x", "1", package=package)]  # fmt: skip
+    for writer in writers:
+        with pytest.raises(CacheError, match=r"network file system \(NFS\)") as caught:
+            writer()
+        assert caught.value.where == str(store.root)
+        assert "allow-network-fs = true" in caught.value.hint
+        assert "VISGET_HOME" in caught.value.hint
+    assert files_below(store.root) == before
+    # Readers take no locks, so what is there can be used.
+    assert store.package(package) == b"package"
+    assert store.native(KEY) == entry
+    assert Store.open(store.root, network=True).put_package(b"other")
 
 
 @pytest.mark.parametrize("read", [read_settings, read_load_settings])
@@ -59,10 +71,10 @@ def test_the_setting_allows_it_to_commands_and_to_loads(tmp_path, monkeypatch, r
     environ = {"VISGET_HOME": str(tmp_path / "home"), "VISGET_CONFIG_DIR": str(tmp_path)}
     monkeypatch.setattr(filesystem, "_magic", lambda path: 0x6969)
     with pytest.raises(CacheError, match="NFS"):
-        store_of(read(environ))
-    assert store_of(read({**environ, "VISGET_ALLOW_NETWORK_FS": "1"}))
+        store_of(read(environ)).put_package(b"package")
+    assert store_of(read({**environ, "VISGET_ALLOW_NETWORK_FS": "1"})).put_package(b"package")
     (tmp_path / "config.toml").write_text("allow-network-fs = true\n")
-    assert store_of(read(environ))
+    assert store_of(read(environ)).put_package(b"another")
     (tmp_path / "config.toml").write_text("allow-network-fs = 'perhaps'\n")
     with pytest.raises(UsageError, match="allow-network-fs must be true or false"):
         read(environ)
