@@ -1,8 +1,8 @@
 """The command ``visget``: which commands there are, and nothing else.
 
 Invariant: a command's module is imported only when that command runs, so that ``visget --version`` and
-``visget --help`` start as fast as click does. The commands live in cli_author, cli_key, cli_install, cli_lock,
-cli_cache, cli_registry, cli_demo and cli_doctor; exit codes are in docs/reference/exit-codes.md.
+``visget --help`` start as fast as click does. The commands live in the modules that COMMANDS names;
+docs/reference/commands.md describes them, docs/reference/exit-codes.md the exit codes.
 """
 
 from __future__ import annotations

@@ -40,7 +40,10 @@ def demo(ui: Ui, settings: Settings, *, keep: Path | None) -> int:
                 raise UsageError("this is no empty directory", where=str(keep), hint="name a new one")
             keep.mkdir(parents=True, exist_ok=True, mode=0o700)
         receipt = run_demo(keep.absolute(), settings=settings, progress=ui)
-    ui.result(receipt.as_dict(), lambda: _text(ui, receipt, keep))
+    facts = receipt.as_dict()
+    if keep is None:
+        facts["directory"] = None  # it is gone by now
+    ui.result(facts, lambda: _text(ui, receipt, keep))
     return 0 if receipt.right else EXIT_FAILED
 
 

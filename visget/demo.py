@@ -113,6 +113,7 @@ def run_demo(directory: Path, *, settings: Settings, progress: Progress = SILENT
     from visget.demo_checks import cases
     from visget.format.keyfile import write_key
     from visget.format.keys import SecretKey
+    from visget.registries import trust_own
     from visget.registry.directory import init_registry
     from visget.runtime.library import open_library
 
@@ -134,6 +135,7 @@ def run_demo(directory: Path, *, settings: Settings, progress: Progress = SILENT
         write_key(key, SecretKey.generate())
         remember_registry(own, "default", str(registry))
         own = own._replace(registries={"default": str(registry)})
+        trust_own(own, registry)
         api.publish(package, key=key, settings=own, progress=progress)
     manifest = built.package.manifest
     with _timed(seconds, "install"):

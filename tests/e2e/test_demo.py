@@ -29,6 +29,7 @@ def test_the_demo_is_right_and_leaves_nothing(tmp_path: Path) -> None:
         assert line["ratio"] == pytest.approx(line["generic_us"] / line["tuned_us"], rel=0.05)
     assert found["generic"] != found["target"]
     assert found["size"] < 200_000
+    assert found["directory"] is None, "it is gone by now"
     assert sum(found["seconds"].values()) < 30
     assert list((tmp_path / "tmp").iterdir()) == []
     assert list(user.root.iterdir()) == [], "neither store nor keys nor settings of the user are touched"
