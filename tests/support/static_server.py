@@ -5,6 +5,7 @@ it works again. ``server.requests`` lists (path, Range header) of every request.
 """
 
 import contextlib
+import ssl
 import threading
 import time
 from dataclasses import dataclass
@@ -36,8 +37,9 @@ class Fault:
 
 
 class StaticServer:
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, tls: ssl.SSLContext | None = None) -> None:
         self.root = root
+        self._scheme = "http" if tls is None else "https"
         self.faults: dict[str, Fault] = {}
         self.requests: list[tuple[str, str | None]] = []
         outer = self
@@ -59,11 +61,13 @@ class StaticServer:
                 pass
 
         self._server = Server(("127.0.0.1", 0), Handler)
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> "StaticServer":
         self._thread.start()
