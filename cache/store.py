@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from visget.cache.content import (
     DamagedError,
@@ -38,7 +38,7 @@ from visget.files import fsync_dir, locked, translated, write_new
 
 if TYPE_CHECKING:
     from visget.cache.environment import Roots
-    from visget.cache.trim import CheckReport, GcReport
+    from visget.cache.trim import CheckReport, GcReport, Usage
 
 PACKAGE_LIMIT = 1 << 30
 """No package file in the store is larger; a longer file is damage."""
@@ -50,17 +50,6 @@ _IN_USE: ContextVar[frozenset[Path]] = ContextVar("_IN_USE", default=frozenset()
 _TOUCH_SECONDS = 3600.0
 # Compiling a large package takes minutes; whoever waits for it would otherwise compile it himself.
 _BUILD_WAIT_SECONDS = 3600.0
-
-
-class Usage(NamedTuple):
-    """How much one part of the store holds."""
-
-    kind: str
-    """"packages", "native", "quarantine" or "temporary"."""
-    entries: int
-    """How many."""
-    size: int
-    """Their bytes."""
 
 
 class Store:

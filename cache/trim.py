@@ -18,7 +18,7 @@ from typing import NamedTuple
 from visget.cache.content import DamagedError, move_aside, read_checked, tidy, workspace
 from visget.cache.entry import read_entry
 from visget.cache.environment import Roots, roots_of
-from visget.cache.store import ENVELOPE_LIMIT, PACKAGE_LIMIT, Store, Usage
+from visget.cache.store import ENVELOPE_LIMIT, PACKAGE_LIMIT, Store
 from visget.digest import Digest, parse_digest
 from visget.failpoint import failpoint
 from visget.files import translated
@@ -43,6 +43,17 @@ class Item(NamedTuple):
     """When it was last used, in seconds since the epoch."""
     needed: bool
     """Whether an environment refers to it."""
+
+
+class Usage(NamedTuple):
+    """How much one part of the store holds."""
+
+    kind: str
+    """"packages", "native", "quarantine" or "temporary"."""
+    entries: int
+    """How many."""
+    size: int
+    """Their bytes."""
 
 
 class GcReport(NamedTuple):

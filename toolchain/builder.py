@@ -100,7 +100,7 @@ def build_package(
         headers = read_headers(frontend, options, base, public)
         used = _used(base, units, public.values())
         texts = _texts(project, base)
-        progress.step("merging", f"{len(units)} units")
+        progress.step("merging", f"{len(units)} unit{'' if len(units) == 1 else 's'}")
         merged = merge_units(units)
         exported = _exported(project, headers, merged)
         _check_vectors(project, exported.api)

@@ -149,7 +149,7 @@ def _version(command: tuple[str, ...]) -> str:
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UnsupportedError(
-            f"the compiler {command[0]} does not run: {error}",
+            f"the compiler {command[0]} does not run: {getattr(error, 'strerror', None) or error}",
             hint="give --cc the path of a clang, or leave it out to use ziglang's",
         ) from error
     found = re.search(r"^(?!Apple ).*\bclang version (\d+(?:\.\d+)+)", ran.stdout, re.MULTILINE)

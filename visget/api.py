@@ -204,7 +204,7 @@ def publish(path: Path, *, key: Path | SecretKey, registry: str | None = None, s
     errors = [finding for finding in findings if finding.severity == "error"]
     if errors:
         raise RefusedError(
-            f"{package.manifest.name} {package.manifest.version} breaks {len(errors)} VIS rule(s)",
+            f"{package.manifest.name} {package.manifest.version} breaks VIS rules: {len(errors)} in all",
             where=str(path), details={"findings": errors}, hint="build it again with `visget build`",
         )  # fmt: skip
     progress.step("publishing", f"{package.manifest.name} {package.manifest.version}")

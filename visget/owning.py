@@ -171,7 +171,7 @@ def _check_wish(wish: Wish, state: OwnerState, versions: Collection[str]) -> Non
     if strange_versions := sorted(set(wish.disown) - set(versions)):
         raise UsageError(f"{state.name} has no published version {strange_versions[0]!r}")
     if wish.threshold == state.threshold and not wish.add and not wish.remove:
-        raise UsageError(f"{state.name} needs {state.threshold} signature(s) already; there is nothing to change")
+        raise UsageError(f"{state.name} has the threshold {state.threshold} already; there is nothing to change")
 
 
 def read_change(

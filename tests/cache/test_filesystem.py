@@ -14,7 +14,7 @@ MOUNTS = """\
 22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
 40 22 0:35 / /home/me/remote rw,nosuid shared:20 - fuse.sshfs me@host: rw,user_id=1000
 41 22 0:36 / /home/me/disk rw,nosuid shared:21 - fuse.ntfs-3g /dev/sdb1 rw
-42 22 0:37 / /mnt/a\\040b rw - fuse.rclone remote: rw
+42 22 0:37 / /net/a\\040b rw - fuse.rclone remote: rw
 """
 
 
