@@ -30,6 +30,7 @@ _TOP = ("root", "timestamp", "snapshot", "targets")
 _KEYS_LIMIT = 256
 _SIGNATURES_LIMIT = 256
 _HEX64 = re.compile(r"[0-9a-f]{64}\Z")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z\Z")
 ROLE_FIELD = "x-visget-role"
 """The signed field that says for which bin a document was made: all bins are signed by one key."""
 
@@ -55,6 +56,9 @@ def check_metadata(data: bytes, role: str, *, where: str, strict: bool = True) -
         kind = signed.string("_type")
         if kind != (role if role in _TOP else "targets"):
             raise signed.fail("_type", f"is {kind[:20]!r}: this is another role's metadata")
+        # Readers that take other forms of a date would verify what they read, not what is written.
+        if not _DATE.match(signed.string("expires")):
+            raise signed.fail("expires", "must be YYYY-MM-DDThh:mm:ssZ")
         value: dict[str, Any] = document.any("signed")
         if role == "root":
             _check_root(signed, strict)

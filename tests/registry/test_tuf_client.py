@@ -650,6 +650,8 @@ NOT_JSON = [
     lambda data: b'{"signed":{},"signatures":[]}',
     lambda data: b'{"signed":[],"signatures":{}}',
     lambda data: data.decode().encode("utf-16"),
+    lambda data: data.replace(b"T08:00:00Z", b"t08:00:00z"),
+    lambda data: data.replace(b"T08:00:00Z", b"T8:0:0Z"),
 ]
 
 
