@@ -310,8 +310,11 @@ def small(tmp_path_factory):
 
 
 def fresh(template, root):
+    """Make a copy of a registry; nothing in one is ever changed in place, so its files may be shared."""
     shutil.copytree(sibling(template), sibling(root))
-    return shutil.copytree(template, root)
+    shutil.copytree(template, root, copy_function=os.link)
+    (root / ".lock").unlink()
+    return root
 
 
 # ---- faults, crashes, races ---------------------------------------------------------------------------------
