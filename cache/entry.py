@@ -159,7 +159,7 @@ def read_entry(directory: Path, key: Digest, check: Check, secret: bytes | None)
         if size != file.size:
             raise DamagedError(f"{file.path} has {size} bytes, not {file.size}")
     if found:
-        raise DamagedError(f"{min(found)} does not belong to it")
+        raise DamagedError(f"{min(found)!r} does not belong to it")
     if check == "full":
         for file in files:
             with plain_file(directory / file.path) as descriptor:
@@ -212,13 +212,13 @@ def _walk(directory: Path, prefix: str) -> list[tuple[str, int]]:
                 _guard(prefix + item.name, facts)
                 found.append((prefix + item.name, facts.st_size))
             else:
-                raise DamagedError(f"{prefix}{item.name} is neither a plain file nor a directory")
+                raise DamagedError(f"{prefix + item.name!r} is neither a plain file nor a directory")
     return found
 
 
 def _guard(path: str, facts: os.stat_result) -> None:
     if facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
-        raise DamagedError(f"{path} could be changed by others")
+        raise DamagedError(f"{path!r} could be changed by others")
 
 
 def _digest(descriptor: int) -> tuple[int, Digest]:

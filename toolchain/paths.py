@@ -34,7 +34,8 @@ def expand(root: Path, patterns: Iterable[str], exclude: Iterable[str] = ()) -> 
     Every pattern must match something: one that does not is a misspelling, or the sources have changed.
 
     Raises:
-        UsageError: a pattern matches no file, or a file lies outside `root` by a link.
+        UsageError: a pattern matches no file, or a file lies outside `root` by a link, or has a name that would drive
+            a terminal wherever it is shown.
     """
     chosen: set[str] = set()
     for pattern in patterns:
@@ -49,6 +50,11 @@ def _matching(root: Path, pattern: str) -> set[str]:
     if not found:
         raise UsageError(f"the pattern {pattern!r} matches no file", where=str(root), hint=_near(root, pattern))
     for name in found:
+        if not name.isprintable():
+            raise UsageError(
+                f"the file {name[:80]!r} has a name with characters that are not shown", where=str(root),
+                hint="rename it, or choose a pattern that leaves it out",
+            )  # fmt: skip
         inside(root, name)
     return found
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 import click
 
-from visget.cli_common import Ui, command, counted
+from visget.cli_common import Ui, command, counted, printable
 from visget.cli_signing import passphrase_options, signing_key
 from visget.config import Settings, with_options
 from visget.errors import EXIT_REFUSED, UsageError
@@ -69,7 +69,7 @@ def build(ui: Ui, settings: Settings, *, project: Path, output: Path | None, cc:
             ui.note(line)
     result, path = api.build(project, output=output, settings=settings, progress=ui, colour=ui.colour)
     if result.warnings and ui.verbose:
-        ui.note(result.warnings)
+        ui.quote(result.warnings)
     ui.findings(result.findings)
     manifest = result.package.manifest
     ui.result(
@@ -79,7 +79,7 @@ def build(ui: Ui, settings: Settings, *, project: Path, output: Path | None, cc:
             "imports": list(manifest.imports), "findings": [finding.as_dict() for finding in result.findings],
             "cleanup": chosen.as_dict() if chosen else manifest.cleanup,
         },
-        f"{path}  {len(result.data):,} bytes  {counted(len(manifest.exports), 'function')}  "
+        f"{printable(str(path))}  {len(result.data):,} bytes  {counted(len(manifest.exports), 'function')}  "
         f"sha256 {result.package.digest[:16]}...",
     )  # fmt: skip
 

@@ -20,7 +20,7 @@ def cache() -> None:
 @command("dir", example="visget cache dir")
 def cache_dir(ui: Ui, settings: Settings) -> None:
     """Print the directory of the store."""
-    ui.result({"home": str(settings.home), "downloads": str(settings.cache)}, str(settings.home))
+    ui.result({"home": str(settings.home), "downloads": str(settings.cache)}, str(settings.home), raw=True)
 
 
 @command("size", example="visget cache size")

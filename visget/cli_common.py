@@ -2,7 +2,8 @@
 
 Invariant: only the cli modules print and exit. Results go to stdout, everything else to stderr; with ``--json``
 stdout holds exactly one JSON object, also when the command fails. Text that comes from packages passes through
-printable(), so that a package cannot send escape sequences to a terminal.
+printable(), and whole results and what a compiler says through shown(), so that nobody can send escape sequences to
+a terminal. In JSON such characters are escapes anyway.
 """
 
 from __future__ import annotations
@@ -51,6 +52,25 @@ def printable(text: str) -> str:
     )
 
 
+# Weights and colours, as click.style() and compilers write them: all that is left of a terminal's language.
+_STYLE = re.compile(r"(\x1b\[[01]?(?:;[01])?(?:;?[39][0-7])?m)")
+
+
+def shown(text: str, *, styles: bool) -> str:
+    """Return the lines of `text` with escapes for what does more to a terminal than break a line.
+
+    Args:
+        text: what is to be shown.
+        styles: whether weights and colours in it are meant.
+    """
+    pieces = _STYLE.split(text) if styles else [text]
+    # Every second piece is a style. A tab may stay: it moves text, and hides none.
+    return "".join(
+        piece if number % 2 else "\n".join("\t".join(map(printable, line.split("\t"))) for line in piece.split("\n"))
+        for number, piece in enumerate(pieces)
+    )
+
+
 class Ui:
     """How one run of a command talks: it knows about --json, -q, -v, colours and terminals."""
 
@@ -65,13 +85,23 @@ class Ui:
         self._last: tuple[str, float] = ("", 0.0)
 
     # ---- results -------------------------------------------------------------------------------------
-    def result(self, data: Mapping[str, object], text: str | Callable[[], str] | None = None) -> None:
-        """Print the result of the command: `data` with --json, else `text`."""
+    def result(
+        self, data: Mapping[str, object], text: str | Callable[[], str] | None = None, *, raw: bool = False
+    ) -> None:
+        """Print the result of the command: `data` with --json, else `text`.
+
+        Args:
+            data: the result for machines.
+            text: the same for people.
+            raw: `text` is for machines too, such as a path for a shell's $(...), and not changed.
+        """
         self.close()
         if self.as_json:
             click.echo(json.dumps(data, indent=2, sort_keys=True, ensure_ascii=True))
         elif text is not None and self.quiet < 2:
-            click.echo(text() if callable(text) else text, color=self._colored(sys.stdout))
+            color = self._colored(sys.stdout)
+            words = text() if callable(text) else text
+            click.echo(words if raw else shown(words, styles=color), color=color)
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         """Return a plain aligned table, cut nowhere, that pipes as well as it reads."""
@@ -107,6 +137,10 @@ class Ui:
         if self.quiet < 2:
             self._echo(self._label("warning", "yellow") + printable(text))
 
+    def quote(self, text: str) -> None:
+        """Print what a compiler said as it shows that itself, colours included; but it quotes sources."""
+        self._echo(shown(text.rstrip("\n"), styles=self.colour))
+
     def findings(self, findings: Iterable[Finding]) -> None:
         """Print findings of the VIS rules, one block each, on stderr."""
         for finding in findings:
@@ -123,8 +157,7 @@ class Ui:
             return
         stderr = error.details.get("stderr")
         if isinstance(stderr, str) and stderr.strip():
-            # A compiler's own words are shown as the compiler shows them, colours included.
-            self._echo(stderr.rstrip("\n"))
+            self.quote(stderr)
         findings = error.details.get("findings")
         if isinstance(findings, list):
             for finding in findings:

@@ -45,4 +45,4 @@ def completions(ui: Ui, *, shell: str) -> None:
     if kind is None:
         raise click.UsageError(f"no completion for {shell}")
     text = kind(click.get_current_context().find_root().command, {}, "visget", "_VISGET_COMPLETE").source()
-    ui.result({"shell": shell, "script": text}, text)
+    ui.result({"shell": shell, "script": text}, text, raw=True)

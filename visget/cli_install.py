@@ -189,7 +189,7 @@ def path(ui: Ui, settings: Settings, *, name: str, directory: bool) -> None:
         found = api.resolve(name, settings=settings, progress=ui)[1].path
     else:
         found = api.path(name, settings=settings)
-    ui.result({"name": name, "path": str(found)}, str(found))
+    ui.result({"name": name, "path": str(found)}, str(found), raw=True)
 
 
 @command("pkg-config", example="cc main.c $(visget pkg-config --cflags --libs xxhash)")
@@ -219,7 +219,7 @@ def pkg_config(ui: Ui, settings: Settings, *, names: tuple[str, ...], cflags: bo
             words += [flag for name, entry in entries for flag in compile_flags(entry, name)]
         if libs or static or both:
             words += [flag for name, entry in entries for flag in link_flags(entry, name, static=static)]
-    ui.result({"names": list(names), "flags": words}, " ".join(words))
+    ui.result({"names": list(names), "flags": words}, " ".join(words), raw=True)
 
 
 @command("target", example="visget target\nvisget target --list\nVISGET_TARGET=baseline visget target --json")
