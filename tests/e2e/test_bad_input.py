@@ -19,13 +19,12 @@ from badkit import (
     edit_index,
     flipped,
     key_file,
-    overwrite,
     plant,
     publish_tiny,
     write_project,
 )
 from packagekit import key as fixed_key
-from registrykit import index_file, sign_target, stored
+from registrykit import sign_target, stored
 
 from visget.errors import (
     EXIT_FAILED,
@@ -35,13 +34,10 @@ from visget.errors import (
     EXIT_TRUST,
     EXIT_UNSUPPORTED,
     EXIT_USAGE,
-    FormatError,
-    TrustError,
-    UnsupportedError,
 )
 from visget.format.module import parse_bitcode, text_of
-from visget.format.package import open_package, verify_package
-from visget.format.signing import parse_key_id, sign_package
+from visget.format.package import open_package
+from visget.format.signing import sign_package
 
 
 @pytest.fixture(scope="module")
@@ -422,87 +418,7 @@ def test_what_is_allowed_stays_allowed(place, tmp_path):
     assert "tiny.c:5: warning[VIS-207]" in outcome.err
 
 
-# ---- packages that were tampered with ------------------------------------------------------------------------
-
-
-def parts(published: Place) -> tuple[bytes, bytes, list]:
-    data, envelope = published.blob().read_bytes(), published.blob(".dsse").read_bytes()
-    owner = re.search(r"vk1[a-z2-7]+", index_file(published.registry, "tiny").read_text())
-    assert owner is not None
-    return data, envelope, [parse_key_id(owner[0])]
-
-
-def accepted(data: bytes, envelope: bytes, keys: list) -> bool:
-    """Whether verification lets these bytes pass; any other exception than a refusal fails the test."""
-    try:
-        verify_package(open_package(data), envelope, keys)
-    except (TrustError, FormatError, UnsupportedError) as error:
-        assert error.message
-        return False
-    return True
-
-
-def test_a_flip_of_every_byte_of_a_package_is_noticed(published):
-    data, envelope, keys = parts(published)
-    assert accepted(data, envelope, keys)
-    assert [offset for offset in range(len(data)) if accepted(flipped(data, offset), envelope, keys)] == []
-
-
-def test_a_flip_of_every_byte_of_a_signature_is_noticed(published):
-    data, envelope, keys = parts(published)
-    assert [offset for offset in range(len(envelope)) if accepted(data, flipped(envelope, offset), keys)] == []
-
-
-def test_a_package_or_signature_cut_or_lengthened_anywhere_is_noticed(published):
-    data, envelope, keys = parts(published)
-    for which in (data, envelope):
-        for length in sorted({*range(64), *(len(which) * part // 64 for part in range(64)), len(which) - 1}):
-            cut = which[:length]
-            pair = (cut, envelope) if which is data else (data, cut)
-            assert not accepted(*pair, keys), length
-    for extra in (b"\0", b" ", b"\n", data, b"(\xb5/\xfd"):
-        assert not accepted(data + extra, envelope, keys)
-        assert not accepted(data, envelope + extra.strip(b" \n") + b"x", keys)
-
-
-@pytest.mark.parametrize("part", range(8))
-@pytest.mark.parametrize("honest", [True, False], ids=["index as published", "index that agrees"])
-def test_install_of_a_tampered_package(part, honest, place):
-    """Whether or not the registry's index was made to agree: without the author's key nothing gets in."""
-    data = place.blob().read_bytes()
-    bad = flipped(data, part * (len(data) - 1) // 7)
-    if honest:
-        overwrite(place.blob(), bad)
-    else:
-        plant(place.registry, vis=bad)
-    codes = (EXIT_TRUST,) if honest else (EXIT_TRUST, EXIT_REFUSED)
-    before = place.state()
-    outcome = place.run("install", "tiny")
-    assert outcome.code in codes
-    assert "error: " in outcome.text
-    assert place.natives() == []
-    assert place.store_files() == {}
-    assert {key: value for key, value in place.state().items() if key != "store"} == {
-        key: value for key, value in before.items() if key != "store"
-    }
-
-
-@pytest.mark.parametrize("cut", [0, 1, 63, 64, 1000, 4000])
-def test_install_of_a_truncated_package(cut, place):
-    overwrite(place.blob(), place.blob().read_bytes()[:cut])
-    says = (f"it has {cut} bytes", "nothing of it was used")
-    refuses(place, "install", "tiny", code=EXIT_TRUST, says=says)
-
-
-def test_install_of_a_lengthened_package(place):
-    data = place.blob().read_bytes()
-    overwrite(place.blob(), data + b"\0")
-    # The reader stops one byte behind the stated size, so the message cannot say how long the file is.
-    before = place.store_files()
-    outcome = place.run("install", "tiny")
-    assert outcome.code in (EXIT_TRUST, EXIT_REGISTRY)
-    assert "tiny 1.0" in outcome.text
-    assert place.store_files() == before == {}
+# ---- signatures (flipped and cut bytes: rows 1 and 2 in tests/negative) --------------------------------------
 
 
 def test_a_damaged_signature_file(place):
@@ -515,7 +431,7 @@ def test_a_damaged_signature_file(place):
         assert place.store_files() == {}
 
 
-def test_a_package_signed_by_an_unknown_key(place):
+def test_row_07_a_package_signed_by_an_unknown_key(place):
     """The registry is honest about owner and digest; somebody else signed."""
     package = open_package(place.blob().read_bytes())
     plant(place.registry, dsse=sign_package(package, fixed_key("stranger")))
@@ -523,8 +439,8 @@ def test_a_package_signed_by_an_unknown_key(place):
     refuses(place, "install", "tiny", code=EXIT_TRUST, says=("not signed by a trusted key", stranger), hint=False)
 
 
-def test_a_right_key_id_with_a_wrong_signature(place):
-    data, envelope, _ = parts(place)
+def test_row_07_a_right_key_id_with_a_wrong_signature(place):
+    data, envelope = (place.blob(suffix).read_bytes() for suffix in (".vis", ".dsse"))
     forged = sign_package(open_package(data), fixed_key("stranger"))
     owner = re.search(rb"vk1[a-z2-7]+", envelope)
     stranger = re.search(rb"vk1[a-z2-7]+", forged)
@@ -590,7 +506,7 @@ def test_an_index_that_names_another_digest(place):
          "newer"],
 )  # fmt: skip
 @pytest.mark.parametrize("file", ["visget.json", "tuf/timestamp.json", "tuf/1.root.json", "idx__tiny.json"])
-def test_documents_of_a_registry_that_are_none(file, text, place):
+def test_row_36_documents_of_a_registry_that_are_none(file, text, place):
     """Damage from outside is a matter of trust; what the registry itself signed is malformed."""
     if file == "idx__tiny.json":
         sign_target(place.registry, file, text)

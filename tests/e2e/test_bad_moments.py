@@ -7,7 +7,6 @@ the store is touched. The store's own tests kill it at every call; here whole co
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import shutil
@@ -124,20 +123,6 @@ def test_two_versions_at_the_same_moment(user, tmp_path, published):
         child.communicate()
     assert [item["version"] for item in both.run("list", "--json").json["installed"]] == ["1.0", "2.0"]
     healthy(both)
-
-
-def test_publishing_the_same_at_the_same_moment(user, published):
-    shutil.copytree(published.registry, user.registry)
-    shutil.copytree(published.config, user.root / "keys")
-    vis = published.root / "second" / "dist" / "tiny-2.0.vis"
-    place = user.with_env(VISGET_REGISTRY=str(user.registry), VISGET_CONFIG_DIR=str(user.root / "keys"))
-    children = [place.spawn("publish", vis, "--json") for _ in range(4)]
-    fresh = []
-    for child in children:
-        out, err = child.communicate(timeout=120)
-        assert child.returncode == 0, err
-        fresh.append(json.loads(out)["fresh"])
-    assert sorted(fresh) == [False, False, False, True]
 
 
 # ---- kill -9 -------------------------------------------------------------------------------------------------
@@ -335,7 +320,7 @@ def test_a_registry_on_a_read_only_disk(user, tmp_path, published):
 
 
 @pytest.mark.parametrize("room", ["", "packages", "packages/v1", "native/v1", "env", "locks", "tmp", "trust"])
-def test_a_file_in_place_of_a_directory(room, user):
+def test_row_13_a_file_in_place_of_a_directory(room, user):
     assert user.run("list").code == 0
     path = user.home / room
     shutil.rmtree(path)
@@ -353,7 +338,7 @@ def test_a_file_in_place_of_a_directory(room, user):
 
 @pytest.mark.parametrize("room", ["", "native", "native/v1", "packages/v1", "env/v1", "trust", "tmp", "locks"])
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])
-def test_a_store_that_others_can_write(room, mode, installed):
+def test_row_13_a_store_that_others_can_write(room, mode, installed):
     (installed.home / room).chmod(mode)
     for words in (("install", "tiny"), ("path", "tiny"), ("list",)):
         outcome = installed.run(*words)
@@ -365,7 +350,7 @@ def test_a_store_that_others_can_write(room, mode, installed):
 
 
 @pytest.mark.skipif(not ROOT, reason="giving a directory away needs root")
-def test_a_store_that_belongs_to_somebody_else(installed):
+def test_row_13_a_store_that_belongs_to_somebody_else(installed):
     os.chown(installed.home, 12345, 12345)
     try:
         outcome = installed.run("path", "tiny")
@@ -381,7 +366,7 @@ ROOMS = ["packages", "packages/v1", "native", "native/v1", "env", "env/v1", "loc
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_a_link_in_place_of_a_directory(room, user, tmp_path):
+def test_row_13_a_link_in_place_of_a_directory(room, user, tmp_path):
     assert user.run("list").code == 0
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -414,7 +399,7 @@ def _dangling(path: Path, target: Path) -> None:
 
 @pytest.mark.parametrize("plant", [_link, _hard_link, _fifo, _dangling])
 @pytest.mark.parametrize("what", ["package", "envelope", "native", "current", "pins", "lock", "native lock", "in tmp"])
-def test_something_planted_where_a_file_belongs(what, plant, installed, tmp_path):
+def test_row_13_something_planted_where_a_file_belongs(what, plant, installed, tmp_path):
     """It is refused, or taken out of the way; it is never followed, and a fifo hangs nobody."""
     home = installed.home
     (key,) = installed.natives()
