@@ -45,7 +45,8 @@ def neutral_ir(source: str, directory: Path, *flags: str, name: str = "unit") ->
         "-U__riscv", "-U__riscv_xlen", "-U__riscv_flen", "-include", str(PREFIX), *flags,
         "-S", "-emit-llvm", str(path), "-o", "-",
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    # clang writes a path that shares a beginning with its directory as the rest of it: fix the directory.
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=directory)
     assert done.returncode == 0, done.stderr
     return _neutralise(done.stdout)
 
