@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+import signal
 import stat
 import subprocess
 import sys
@@ -134,7 +135,8 @@ class Place:
         words = [sys.executable, "-m", "visget", *map(str, args)]
         given: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
         given |= {"text": True, "env": self.environ, "start_new_session": True} | options
-        return subprocess.Popen(words, **given)
+        # A shell starts what it runs in the background with Ctrl-C ignored, and children inherit that.
+        return subprocess.Popen(words, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **given)
 
     def process(self, *args: object, **options: Any) -> Outcome:
         """Run the command as a process to its end."""
