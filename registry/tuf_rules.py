@@ -31,6 +31,7 @@ _KEYS_LIMIT = 256
 _SIGNATURES_LIMIT = 256
 _HEX64 = re.compile(r"[0-9a-f]{64}\Z")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z\Z")
+_HEX = re.compile(r"[0-9a-f]*\Z")
 ROLE_FIELD = "x-visget-role"
 """The signed field that says for which bin a document was made: all bins are signed by one key."""
 
@@ -52,6 +53,9 @@ def check_metadata(data: bytes, role: str, *, where: str, strict: bool = True) -
         signatures = document.array("signatures")
         if len(signatures) > _SIGNATURES_LIMIT:
             raise document.fail("signatures", f"has more than {_SIGNATURES_LIMIT} entries")
+        # One form only, so that the bytes of a file are as fixed as its meaning.
+        if strict and not all(_HEX.match(item.string("sig")) for item in document.objects("signatures")):
+            raise document.fail("signatures", "must be lower-case hexadecimal digits")
         signed = document.object("signed")
         kind = signed.string("_type")
         if kind != (role if role in _TOP else "targets"):
