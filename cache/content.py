@@ -107,7 +107,9 @@ def read_file(path: Path, limit: int) -> bytes | None:
             _plain(descriptor, limit)
             parts = []
             left = limit + 1
-            while left and (part := os.read(descriptor, min(left, _BLOCK))):
+            # As a rule one read, whose bytes the join below hands on without a copy: packages may be large.
+            block = max(_BLOCK, os.fstat(descriptor).st_size + 1)
+            while left and (part := os.read(descriptor, min(left, block))):
                 parts.append(part)
                 left -= len(part)
         finally:
