@@ -121,7 +121,7 @@ def init_registry(
             check_registry(root)
             return root
         room = make_room(keys or sibling(root), root.resolve(), periods or Periods())
-        if not staged(room.staged):
+        if not any(item.role == "root" for item in staged(room.staged)):
             _stage_first(room, ceremony, now)
         apply_ready(root, room, now)
     return root

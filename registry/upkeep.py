@@ -14,7 +14,7 @@ from pathlib import Path
 from visget.digest import digest_bytes
 from visget.errors import RegistryError, UsageError
 from visget.failpoint import failpoint
-from visget.files import atomic_write, fsync_dir, translated
+from visget.files import atomic_write, fsync_dir, remove_leftovers, translated
 from visget.registry.local import read_local
 from visget.registry.operator import OperatorRoom, make_key, open_room, retire
 from visget.registry.protocol import ROOT_PATH, encode_root
@@ -165,10 +165,20 @@ def rotate_online(root: Path, keys: Path, *, now: float | None = None) -> list[s
     with writing(root):
         room = open_room(keys)
         if not any(item.role == "targets" and item.version > 1 for item in staged(room.staged)):
-            _refuse_staged(room)
+            if not _half_staged(room):
+                _refuse_staged(room)
             _stage_rotation(room, Repository(root, room.root()).targets.signed.version, now)
         apply_ready(root, room, now)
         return list(_waiting(open_room(keys)))
+
+
+def _half_staged(room: OperatorRoom) -> bool:
+    """Tell whether a killed rotation has staged roots and not yet the top role, which comes last."""
+    documents, key = staged(room.staged), room.path / "online.next.key"
+    if not documents or not key.exists() or any(item.role != "root" for item in documents):
+        return False
+    new = make_key(key).public
+    return all(new in holders_of(parse_root(item.data), "timestamp").keys for item in documents)
 
 
 def _stage_rotation(room: OperatorRoom, targets_version: int, now: float) -> None:
@@ -306,6 +316,8 @@ def apply_ready(root: Path, room: OperatorRoom, now: float) -> None:
     for document in documents:
         with translated("remove a staged document", document.path):
             document.path.unlink(missing_ok=True)
+    with translated("tidy the staged documents", room.staged):
+        remove_leftovers(room.staged)
 
 
 def _install_root(root: Path, room: OperatorRoom, document: Staged) -> None:
