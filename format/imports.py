@@ -156,6 +156,20 @@ BUILT_INS = {
     "__vis_va_arg_pair": "ptr (ptr, ptr)",
     "__vis_va_arg_i128": "ptr (ptr, ptr)",
     "__vis_va_arg_f128": "ptr (ptr)",
+    # Level 2. A header gives them the C library's names by asm labels; they may be called, and their address taken.
+    "__vis_stat": "i32 (ptr, ptr)",
+    "__vis_lstat": "i32 (ptr, ptr)",
+    "__vis_fstat": "i32 (i32, ptr)",
+    "__vis_fstatat": "i32 (i32, ptr, ptr, i32)",
+    "__vis_open": "i32 (ptr, i32, ...)",
+    "__vis_openat": "i32 (i32, ptr, i32, ...)",
+    "__vis_fcntl": "i32 (i32, i32, ...)",
+    "__vis_atexit": "i32 (ptr)",
+    "__vis_cxa_atexit": "i32 (ptr, ptr, ptr)",
+    "__vis_pthread_atfork": "i32 (ptr, ptr, ptr)",
+    "__vis_strerror_r": "i32 (i32, ptr, i64)",
+    "__vis_basename": "ptr (ptr)",
+    "__vis_eh_return_data_regno": "i32 (i32)",
 }
 """The functions that the installer itself provides, with their signatures."""
 
