@@ -12,11 +12,22 @@ from typing import TypeAlias
 from visget.digest import Digest, parse_digest
 from visget.errors import UsageError
 from visget.names import parse_version
+from visget.toolchain.paths import path_problem
 from visget.toolchain.toml_table import Table
 
 _PYPI = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)==([A-Za-z0-9.!+_-]+)")
 # Debian policy 5.6.1 and 5.6.12.
 _DEBIAN = re.compile(r"([a-z0-9][a-z0-9+.-]+)=((?:[0-9]+:)?[0-9][A-Za-z0-9.+~-]*)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Additions:
+    """What is laid beside the files of upstream, none of which it may replace."""
+
+    overlay: str = ""
+    """A directory beside visget.toml whose files are added; empty for none."""
+    copies: tuple[tuple[str, str], ...] = ()
+    """Files under another name too: (new name, the file of the tree)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +39,7 @@ class PypiSource:
     sha256: Digest
     """Of the source distribution."""
     subdir: str = ""
+    additions: Additions = Additions()
 
     @property
     def label(self) -> str:
@@ -45,6 +57,7 @@ class DebianSource:
     sha256: Digest
     """Of the .dsc file, which names the digests of all others."""
     subdir: str = ""
+    additions: Additions = Additions()
 
     @property
     def label(self) -> str:
@@ -60,6 +73,7 @@ class UrlSource:
     sha256: Digest
     """Of the archive."""
     subdir: str = ""
+    additions: Additions = Additions()
 
     @property
     def label(self) -> str:
@@ -84,6 +98,7 @@ def parse_source(table: Table) -> Source:
     if not kinds:
         table.text("sha256", '"..."')
         table.text("subdir", '"..."')
+        _additions(table)
         table.done()
         table.fail_here(
             "names no source", 'write pypi = "name==version", debian = "name=version" or url = "https://..."'
@@ -92,11 +107,12 @@ def parse_source(table: Table) -> Source:
     text = table.needed(kind, '"..."')
     sha256 = _sha256(table)
     subdir = table.path("subdir", '"lib"') or ""
+    additions = _additions(table)
     table.done()
     if kind == "url":
         if not re.fullmatch(r"https?://[^\s/@]+/\S+", text):
             table.fail("url", f"{text[:80]!r} is no http:// or https:// address of a file")
-        return UrlSource(url=text, sha256=sha256, subdir=subdir)
+        return UrlSource(url=text, sha256=sha256, subdir=subdir, additions=additions)
     match = (_PYPI if kind == "pypi" else _DEBIAN).fullmatch(text)
     if match is None:
         form = "name==version" if kind == "pypi" else "name=version, with the version as apt shows it"
@@ -106,8 +122,19 @@ def parse_source(table: Table) -> Source:
             parse_version(match[2])
         except UsageError as error:
             table.parsed(kind, error)
-        return PypiSource(name=match[1], version=match[2], sha256=sha256, subdir=subdir)
-    return DebianSource(name=match[1], version=match[2], sha256=sha256, subdir=subdir)
+        return PypiSource(name=match[1], version=match[2], sha256=sha256, subdir=subdir, additions=additions)
+    return DebianSource(name=match[1], version=match[2], sha256=sha256, subdir=subdir, additions=additions)
+
+
+def _additions(table: Table) -> Additions:
+    overlay = table.path("overlay", '"port"') or ""
+    copies = table.table("copy")
+    pairs = [(name, copies.path(name, '"config.h.in"') or "") for name in copies]
+    for name, _ in pairs:
+        if problem := path_problem(name):
+            copies.fail(name, problem)
+    copies.done()
+    return Additions(overlay=overlay, copies=tuple(pairs))
 
 
 def _sha256(table: Table) -> Digest:

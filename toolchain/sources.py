@@ -20,6 +20,7 @@ from visget.files import translated
 from visget.progress import SILENT, Progress
 from visget.toolchain.extract import extract
 from visget.toolchain.fetch import Archive, fetch_archives
+from visget.toolchain.origin import Additions
 from visget.toolchain.paths import expand, inside
 from visget.toolchain.project import Project
 from visget.toolchain.toml_lines import Place
@@ -69,6 +70,7 @@ def source_tree(
             root = inside(tree, source.subdir) if source.subdir else tree
         if not root.is_dir():
             raise project.wrong(("source", "subdir"), f"{source.subdir!r} is a file")
+        _add(project, source.additions, root)
         yield SourceTree(root=root, digest=source.sha256, label=source.label)
     finally:
         shutil.rmtree(tree, ignore_errors=True)
@@ -83,6 +85,30 @@ def _unpack(archives: tuple[Archive, ...], tree: Path, progress: Progress) -> No
         result = extract(archive.path, target)
         if result.skipped:
             progress.note(f"left out {len(result.skipped)} links of the archive that lead nowhere in it")
+
+
+def _add(project: Project, additions: Additions, root: Path) -> None:
+    """Lay what visget.toml adds beside the files of upstream."""
+    if additions.overlay:
+        with _at(project, ("source", "overlay")):
+            overlay = inside(project.directory, additions.overlay)
+            for name in expand(overlay, ["**/*"]):
+                _copy(overlay / name, root, name)
+    for name, original in additions.copies:
+        with _at(project, ("source", "copy", name)):
+            _copy(inside(root, original), root, name)
+
+
+def _copy(original: Path, root: Path, name: str) -> None:
+    target = root / name
+    if target.is_symlink() or target.exists():
+        raise UsageError(f"{name!r} is there already", hint="the files of upstream stay as they are: take another name")
+    if not original.is_file():
+        raise UsageError(f"{original.name!r} is not a file")
+    with translated("add a file to the sources", target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        inside(root, target.parent.relative_to(root).as_posix())
+        shutil.copyfile(original, target)
 
 
 def find_sources(project: Project, root: Path) -> tuple[str, ...]:
