@@ -26,6 +26,8 @@ PROFILE = "vis-1"
 """The VIS profile that this version of visget reads and writes."""
 EPOCH = 22
 """The newest bitcode epoch (LLVM major version) that this version of visget reads; it writes the same."""
+PLATFORM = 2
+"""The newest platform interface (docs/spec/platform.md) that this version of visget knows."""
 
 FpContract = Literal["off", "on", "fast"]
 Cleanup = Literal["light", "none"]
@@ -35,6 +37,8 @@ _LICENSE = re.compile(r"[A-Za-z0-9.+() -]{1,256}\Z")
 _HOMEPAGE = re.compile(r"https?://[!-~]{1,500}\Z")
 _PROFILE = re.compile(r"vis-[1-9][0-9]{0,2}\Z")
 _KIND = re.compile(r"[a-z][a-z0-9-]{0,31}\Z")
+_LIBRARY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+.-]{0,63}\Z")
+_SIGNATURE = re.compile(r"[A-Za-z0-9_%.,()\[\]{}<> ]{1,1023}\)\Z")
 _KEYS = (
     "name version summary license homepage profile epoch exports imports dependencies fp_contract constructors "
     "cleanup provenance sections"
@@ -74,6 +78,16 @@ class SectionEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """What a module takes from one of the packages that it depends on."""
+
+    package: PackageName
+    """The package."""
+    symbols: tuple[tuple[str, str], ...]
+    """Each function with its LLVM type, such as ``("crc32", "i64 (i64, ptr, i32)")``, sorted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """What a package says about itself."""
 
@@ -107,6 +121,22 @@ class Manifest:
     """What it was built from."""
     sections: tuple[SectionEntry, ...] = ()
     """The sections of the container in their order."""
+    platform: int = 1
+    """The platform interface that the module needs."""
+    library: str | None = None
+    """The name by which C programs link it, where that is not the package's: ``z`` for zlib."""
+    uses: tuple[Use, ...] = ()
+    """What the module takes from its dependencies, sorted by package."""
+
+    @property
+    def used(self) -> dict[str, str]:
+        """The functions that the module takes from its dependencies, with their LLVM types."""
+        return {symbol: signature for use in self.uses for symbol, signature in use.symbols}
+
+    @property
+    def link_name(self) -> str:
+        """The name by which C programs link it (``-lNAME``)."""
+        return self.library or self.name
 
     @classmethod
     def parse(cls, data: bytes | memoryview) -> Manifest:
@@ -137,8 +167,12 @@ class Manifest:
             cleanup="none" if reader.choice("cleanup", ("light", "none")) == "none" else "light",
             provenance=_provenance(reader.object("provenance")),
             sections=_sections(reader),
+            platform=reader.integer("platform", 2, 999) if "platform" in reader else 1,
+            library=_library(reader) if "library" in reader else None,
+            uses=_uses(reader.object("uses")) if "uses" in reader else (),
         )
         reader.done()
+        _check_uses(manifest, reader)
         if both := sorted(set(manifest.exports) & set(manifest.imports)):
             raise reader.fail("imports", f"holds {both[0]!r}, which is among the exports too")
         return manifest
@@ -162,6 +196,13 @@ class Manifest:
             }
             for entry in self.sections
         ]
+        # Absent is the one spelling of what every package was before these keys were there.
+        if self.platform > 1:
+            value["platform"] = self.platform
+        if self.library is not None and self.library != self.name:
+            value["library"] = self.library
+        if self.uses:
+            value["uses"] = {use.package: dict(use.symbols) for use in self.uses}
         return dumps(value)
 
 
@@ -169,7 +210,7 @@ def check_supported(manifest: Manifest) -> None:
     """Refuse a package that needs a newer visget than this one.
 
     Raises:
-        UnsupportedError: its VIS profile or its bitcode epoch is unknown here.
+        UnsupportedError: its VIS profile, bitcode epoch or platform interface is unknown here.
     """
     if manifest.profile != PROFILE:
         raise _too_new(
@@ -180,6 +221,11 @@ def check_supported(manifest: Manifest) -> None:
         raise _too_new(
             f"{manifest.name} {manifest.version} holds bitcode of LLVM {manifest.epoch}; "
             f"this visget reads LLVM {EPOCH} and older"
+        )
+    if manifest.platform > PLATFORM:
+        raise _too_new(
+            f"{manifest.name} {manifest.version} needs platform interface {manifest.platform}; "
+            f"this visget knows {PLATFORM}"
         )
 
 
@@ -272,6 +318,44 @@ def _dependencies(reader: Reader) -> tuple[str, ...]:
             raise reader.fail(place, "is not in sorted order, or names a package twice")
         names.append(requirement.name)
     return values
+
+
+def _library(reader: Reader) -> str:
+    library = _matching(reader, "library", _LIBRARY, "a name as after -l")
+    if library == reader.any("name"):
+        raise reader.fail("library", "is the package's name, and then is left out")
+    return library
+
+
+def _uses(reader: Reader) -> tuple[Use, ...]:
+    uses = []
+    for name in sorted(reader.names()):
+        place = reader.object(name)
+        symbols = []
+        for symbol in sorted(place.names()):
+            if not _SYMBOL.match(symbol):
+                raise place.fail(None, f"must have C identifiers as keys, not {symbol[:80]!r}")
+            symbols.append((symbol, _matching(place, symbol, _SIGNATURE, "the LLVM type of a function")))
+        if not symbols:
+            raise reader.fail(name, "is empty, and then is left out")
+        uses.append(Use(package=PackageName(name), symbols=tuple(symbols)))
+    if not uses:
+        raise reader.fail(None, "is empty, and then is left out")
+    return tuple(uses)
+
+
+def _check_uses(manifest: Manifest, reader: Reader) -> None:
+    needed = {Requirement.parse(text).name for text in manifest.dependencies}
+    owners: dict[str, str] = {}
+    for use in manifest.uses:
+        if use.package not in needed:
+            raise reader.fail("uses", f"names {use.package!r}, which is not among the dependencies")
+        for symbol, _ in use.symbols:
+            if symbol in manifest.exports or symbol in manifest.imports:
+                raise reader.fail("uses", f"holds {symbol!r}, which is among the exports or the imports too")
+            if symbol in owners:
+                raise reader.fail("uses", f"holds {symbol!r} of {owners[symbol]} and of {use.package}")
+            owners[symbol] = use.package
 
 
 def _digest(reader: Reader, name: str) -> Digest:

@@ -178,6 +178,10 @@ class Reader:
     def __contains__(self, name: str) -> bool:
         return name in self._object
 
+    def names(self) -> list[str]:
+        """Return the keys, for objects whose keys are data."""
+        return list(self._object)
+
     def fail(self, name: str | None, why: str) -> VisgetError:
         """Return the error that says `why` the value of `name` (or the object itself) is wrong."""
         place = self._below(name) if name else self.path

@@ -21,7 +21,7 @@ from packaging.version import Version  # noqa: E402
 
 from visget.digest import digest_bytes  # noqa: E402
 from visget.format.container import MAGIC, read_container  # noqa: E402
-from visget.format.manifest import Provenance  # noqa: E402
+from visget.format.manifest import Provenance, Use  # noqa: E402
 
 API = api().encode()
 GOOD = package_bytes()
@@ -65,6 +65,11 @@ def valid() -> Iterator[tuple[str, bytes]]:
         ),
     )
     yield "full", package_bytes(full, headers=b'{"adder.h":"int add(int a, int b);\\n"}', readme="größer\n".encode())
+    using = manifest(
+        dependencies=("lz4<2,>=1.9", "zlib"), imports=("malloc",), platform=2, library="add+1.6",
+        uses=(Use(package="zlib", symbols=(("crc32", "i64 (i64, ptr, i32)"), ("zlibVersion", "ptr ()"))),),
+    )  # fmt: skip
+    yield "with-dependencies", package_bytes(using)
     yield "other-order", forge(*reversed(good_parts()))
     yield "unknown-optional-section", forge(*good_parts(), part("graph", b"of the future", critical=False))
     yield "unknown-optional-section-not-zstd", forge(
@@ -113,6 +118,26 @@ def invalid() -> Iterator[tuple[str, bytes, str, str, str]]:
     yield "manifest-import-export", with_manifest(imports=["add"]), "FormatError", "open", "exported and imported"
     short = json.loads(MANIFEST)["provenance"] | {"source_digest": "0" * 63}
     yield "manifest-digest", with_manifest(provenance=short), "FormatError", "open", "a digest of 63 digits"
+    needs = {"dependencies": ["lz4", "zlib"]}
+    for name, changes, why in (
+        ("platform-1", {"platform": 1}, "the default is left out"),
+        ("platform-string", {"platform": "2"}, "a string for an integer"),
+        ("library-of-its-name", {"library": "adder"}, "the default is left out"),
+        ("library-path", {"library": "../z"}, "a path after -l"),
+        ("library-option", {"library": "-z"}, "an option after -l"),
+        ("uses-nothing", needs | {"uses": {}}, "an object that says nothing"),
+        ("uses-nothing-of-it", needs | {"uses": {"zlib": {}}}, "an object that says nothing"),
+        ("uses-no-dependency", needs | {"uses": {"png": {"f": "i32 ()"}}}, "it is not among the dependencies"),
+        ("uses-symbol", needs | {"uses": {"zlib": {"a.b": "i32 ()"}}}, "not a C identifier"),
+        ("uses-type", needs | {"uses": {"zlib": {"f": "i32"}}}, "not the type of a function"),
+        ("uses-type-newline", needs | {"uses": {"zlib": {"f": "i32 (\n)"}}}, "not the type of a function"),
+        ("uses-twice", needs | {"uses": {"lz4": {"f": "i32 ()"}, "zlib": {"f": "i32 ()"}}}, "in two packages"),
+        ("uses-export", needs | {"uses": {"zlib": {"add": "i32 ()"}}}, "a symbol that it exports"),
+        ("uses-import", needs | {"imports": ["f"], "uses": {"zlib": {"f": "i32 ()"}}}, "a symbol of the C library"),
+        ("uses-list", needs | {"uses": ["zlib"]}, "an array for an object"),
+    ):
+        yield f"manifest-{name}", with_manifest(**changes), "FormatError", "open", why
+    yield "later-platform", with_manifest(platform=3), "UnsupportedError", "open", "a later platform interface"
     yield "later-manifest", with_manifest(format="visget-manifest-2"), "UnsupportedError", "open", "a later manifest"
     yield "later-profile", with_manifest(profile="vis-2"), "UnsupportedError", "open", "a later VIS profile"
     yield "later-epoch", with_manifest(epoch=23), "UnsupportedError", "open", "bitcode of a later LLVM"

@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from visget.digest import digest_bytes
 from visget.errors import FormatError, UnsupportedError, UsageError
-from visget.format.manifest import Manifest, Provenance, check_supported, parse_license
+from visget.format.manifest import Manifest, Provenance, Use, check_supported, parse_license
 
 symbols = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,20}", fullmatch=True)
 lines = st.text(st.characters(exclude_categories=["Cc", "Cf", "Cs", "Zl", "Zp"]), max_size=40)
@@ -20,8 +20,11 @@ digests = st.binary(max_size=4).map(digest_bytes)
 def manifests(draw):
     exported = draw(st.sets(symbols, max_size=5))
     imported = draw(st.sets(symbols, max_size=5)) - exported
+    used = sorted(draw(st.sets(symbols, max_size=3)) - exported - imported)
+    dependencies = draw(st.sampled_from([(), ("lz4<2,>=1.9", "zlib"), ("zlib==1.3.*",)]))
+    types = st.sampled_from(["i64 (i64, ptr, i32)", "ptr ()", "{ double, i8 } (...)", "[2 x i64] (%struct.a, <2 x i8>)"])
     return Manifest(
-        name=draw(st.sampled_from(["a", "zlib", "lz4-hc", "x265"])),
+        name=draw(st.sampled_from(["a", "png", "lz4-hc", "x265"])),
         version=Version(draw(st.from_regex(r"(1!)?[0-9]{1,3}(\.[0-9]{1,3}){0,3}(rc[1-9])?(\.post1)?", fullmatch=True))),
         summary=draw(lines),
         license=draw(st.sampled_from(["MIT", "BSD-2-Clause OR (MIT AND Zlib)", "LicenseRef-own"])),
@@ -30,7 +33,10 @@ def manifests(draw):
         epoch=draw(st.integers(1, 999)),
         exports=tuple(sorted(exported)),
         imports=tuple(sorted(imported)),
-        dependencies=draw(st.sampled_from([(), ("lz4<2,>=1.9", "zlib"), ("zlib==1.3.*",)])),
+        dependencies=dependencies,
+        platform=draw(st.sampled_from([1, 2, 999])),
+        library=draw(st.sampled_from([None, "z", "png16", "c++_1.2-x"])),
+        uses=(Use(package="zlib", symbols=tuple((n, draw(types)) for n in used)),) if used and dependencies else (),
         fp_contract=draw(st.sampled_from(["off", "on", "fast"])),
         constructors=draw(st.booleans()),
         cleanup=draw(st.sampled_from(["light", "none"])),
@@ -124,6 +130,40 @@ def test_every_key_is_needed(name):
         Manifest.parse(json.dumps(value).encode())
 
 
+NEEDS = {"dependencies": ["lz4", "zlib"]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"platform": 1}, "outside 2 to 999"),
+        ({"platform": None}, "must be an integer"),
+        ({"library": "adder"}, "left out"),
+        ({"library": "a/b"}, "must be a name as after -l"),
+        ({"library": None}, "must be a string"),
+        (NEEDS | {"uses": {}}, "left out"),
+        (NEEDS | {"uses": {"zlib": {}}}, "left out"),
+        (NEEDS | {"uses": {"zlib": {"crc32": "i64"}}}, "must be the LLVM type of a function"),
+        (NEEDS | {"uses": {"zlib": {"crc32": "i64 (i64)\x1b)"}}}, "control character"),
+        (NEEDS | {"uses": {"zlib": {"crc.32": "i64 ()"}}}, "C identifiers"),
+        (NEEDS | {"uses": {"png": {"crc32": "i64 ()"}}}, "not among the dependencies"),
+        ({"uses": {"zlib": {"crc32": "i64 ()"}}}, "not among the dependencies"),
+        (NEEDS | {"uses": {"zlib": {"f": "i64 ()"}, "lz4": {"f": "i64 ()"}}}, "of lz4 and of zlib"),
+        (NEEDS | {"uses": {"zlib": {"add": "i64 ()"}}}, "among the exports or the imports"),
+    ],
+)
+def test_refuses_what_is_said_of_dependencies(changes, why):
+    with pytest.raises(FormatError, match=why):
+        Manifest.parse(changed(**changes))
+
+
+def test_a_manifest_that_says_the_defaults_has_the_bytes_of_one_that_knows_no_such_keys():
+    assert manifest(platform=1, library="adder", uses=()).encode() == manifest().encode()
+    assert not {"platform", "library", "uses"} & json.loads(manifest().encode()).keys()
+    assert manifest(library="z").link_name == "z"
+    assert manifest().link_name == "adder"
+
+
 @pytest.mark.parametrize(
     "changes",
     [{"size": 0}, {"stored_size": 0}, {"kind": "A"}, {"kind": "a" * 33}, {"size": 2**53 + 1}, {"sha256": "A" * 64}],
@@ -144,10 +184,10 @@ def test_later_formats_ask_for_a_newer_visget():
     with pytest.raises(UnsupportedError) as caught:
         Manifest.parse(changed(format="visget-manifest-2"))
     assert "pip install -U visget" in caught.value.hint
-    for value in (manifest(profile="vis-2"), manifest(epoch=23)):
+    for value in (manifest(profile="vis-2"), manifest(epoch=23), manifest(platform=3)):
         with pytest.raises(UnsupportedError, match=r"adder 1\.2\.3"):
             check_supported(value)
-    check_supported(manifest(epoch=19))
+    check_supported(manifest(epoch=19, platform=2))
 
 
 def test_licenses():
