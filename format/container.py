@@ -7,8 +7,10 @@ spec is docs/spec/container.md.
 
 from __future__ import annotations
 
+import hashlib
+import io
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from visget.digest import digest_bytes
@@ -46,18 +48,20 @@ class SectionKind:
 KINDS: dict[str, SectionKind] = {
     kind.name: kind
     for kind in (
-        SectionKind("bitcode", True, 256 << 20, required=True),
+        SectionKind("bitcode", True, 64 << 20, required=True),
         SectionKind("api", True, 8 << 20, required=True),
         SectionKind("headers", False, 8 << 20),
         SectionKind("license", False, 1 << 20),
         SectionKind("readme", False, 1 << 20),
         SectionKind("vectors", False, 8 << 20),
-        SectionKind("lines", False, 64 << 20),
+        SectionKind("lines", False, 32 << 20),
     )
 }
 """The kinds in the order in which the writer lays them out."""
-UNKNOWN_LIMIT = 256 << 20
+UNKNOWN_LIMIT = 64 << 20
 """The most bytes an unknown optional section may say that it has; it is never decompressed."""
+FILE_LIMIT = 96 << 20
+"""The most bytes of a whole package: what whoever reads one must be able to keep in memory."""
 
 
 def stored_limit(size: int) -> int:
@@ -84,8 +88,34 @@ class Container:
         """
         if kind not in KINDS or kind not in self.stored:
             return None
-        entry = next(entry for entry in self.manifest.sections if entry.kind == kind)
-        return _decompress(self.stored[kind], entry)
+        content = io.BytesIO()
+        content.writelines(self.pieces(kind))
+        # A BytesIO that nobody writes to again gives up its buffer without a copy.
+        return content.getvalue()
+
+    def pieces(self, kind: str) -> Iterator[bytes]:
+        """Yield the decompressed section `kind`, which is there, in pieces of at most 8 MiB.
+
+        The pieces are right only when no error follows the last one.
+
+        Raises:
+            FormatError: the frame is malformed or its content is not what the manifest says.
+        """
+        return _decompress(self.stored[kind], self.entry(kind))
+
+    def check(self, kind: str) -> None:
+        """Check the section `kind`, whose content is not kept; one of an unknown kind is left alone.
+
+        Raises:
+            FormatError: the frame is malformed or its content is not what the manifest says.
+        """
+        if kind in KINDS:
+            for _ in self.pieces(kind):
+                pass
+
+    def entry(self, kind: str) -> SectionEntry:
+        """Return what the manifest says about the section `kind`, which is there."""
+        return next(entry for entry in self.manifest.sections if entry.kind == kind)
 
 
 def read_container(data: bytes | memoryview) -> Container:
@@ -96,6 +126,8 @@ def read_container(data: bytes | memoryview) -> Container:
         UnsupportedError: it has a later format, or a critical section of an unknown kind.
     """
     view = memoryview(data)
+    if len(view) > FILE_LIMIT:
+        raise FormatError(f"the package has more than the {FILE_LIMIT} bytes that are allowed")
     magic = bytes(view[: len(MAGIC)])
     if magic != MAGIC:
         if magic.startswith(_MAGIC_FAMILY) and magic[6:7].isdigit() and magic[7:] == b"\n":
@@ -205,8 +237,8 @@ def _compress(content: bytes) -> bytes:
     return zstandard.ZstdCompressor(compression_params=parameters).compress(content)
 
 
-def _decompress(stored: memoryview, entry: SectionEntry) -> bytes:
-    """Return the content of one frame, believing nothing that the frame says about itself.
+def _decompress(stored: memoryview, entry: SectionEntry) -> Iterator[bytes]:
+    """Yield the content of one frame, believing nothing that the frame says about itself.
 
     zstandard's one-shot decompress() is not used: it allocates what the frame claims whatever limit it is given,
     drops what follows the first frame, and its stream reader gives a short read for a truncated one.
@@ -225,7 +257,7 @@ def _decompress(stored: memoryview, entry: SectionEntry) -> bytes:
         if not parameters.has_checksum or parameters.dict_id != 0:
             raise FormatError(f"the frame of the section {name} must have a checksum and no dictionary")
         decompressor = zstandard.ZstdDecompressor(max_window_size=1 << WINDOW_LOG).decompressobj()
-        parts: list[bytes] = []
+        digest = hashlib.sha256()
         total = 0
         at = 0
         while at < len(stored) and not decompressor.eof:
@@ -234,17 +266,16 @@ def _decompress(stored: memoryview, entry: SectionEntry) -> bytes:
             total += len(part)
             if total > entry.size:
                 raise FormatError(f"the section {name} is larger than the manifest says")
-            parts.append(part)
+            digest.update(part)
+            yield part
     except zstandard.ZstdError as error:
         raise FormatError(f"the frame of the section {name} cannot be decompressed: {error}") from error
     if not decompressor.eof:
         raise FormatError(f"the frame of the section {name} is not complete")
     if decompressor.unused_data or at < len(stored):
         raise FormatError(f"bytes follow the frame of the section {name}")
-    content = b"".join(parts)
-    if len(content) != entry.size or digest_bytes(content) != entry.sha256:
+    if total != entry.size or digest.hexdigest() != entry.sha256:
         raise FormatError(
             f"the section {name} is damaged: its content does not have the digest of the manifest",
             details={"section": name, "expected": entry.sha256},
         )
-    return content

@@ -16,7 +16,7 @@ from visget.errors import FormatError
 from visget.format import strictjson
 from visget.format.irtext import Module, mask, scan, unmask
 
-LIMIT = 64 << 20
+LIMIT = 32 << 20
 """The largest encoded table, in bytes."""
 
 _FORMAT = 1

@@ -37,7 +37,7 @@ __all__ = [
 ModuleRef: TypeAlias = llvm.ModuleRef
 """A parsed LLVM module. It lives in LLVM's memory and is not safe to share between threads."""
 
-BITCODE_LIMIT = 256 << 20
+BITCODE_LIMIT = 64 << 20
 """The largest bitcode that is looked at, in bytes."""
 
 _PLAIN = re.compile(r"[\w.:-]*\Z", re.ASCII)

@@ -128,7 +128,7 @@ def check_contents(package: Package) -> None:
         FormatError: a section is damaged or malformed, or contradicts another.
     """
     for kind in package.container.stored:
-        package.section(kind)
+        package.container.check(kind)
     api = package.api()
     if strange := sorted({function.name for function in api.functions} - set(package.manifest.exports)):
         raise FormatError(f"api describes the function {strange[0]!r}, which is not among the exports")

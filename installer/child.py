@@ -15,14 +15,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
 from visget.errors import ResourceError, VisgetError
 from visget.format.plaintext import clean_line, clean_text
-from visget.installer.frames import Frame, FrameError, decode, encode
+from visget.installer.frames import Frame, FrameError, Part, decode, encoding
 from visget.installer.limits import Limits
 from visget.installer.sandbox import NOTHING, Level, parse_level
 
@@ -71,7 +71,7 @@ class ChildError(VisgetError):
 def run_child(
     module: str,
     head: Mapping[str, object],
-    parts: Sequence[bytes],
+    parts: Sequence[Part],
     limits: Limits,
     on_stage: OnStage | None = None,
 ) -> Reply:
@@ -83,8 +83,9 @@ def run_child(
     Raises:
         ChildError: it was killed, ran out of time or memory, or sent something else than a reply.
         ResourceError: no process can be started.
+        Exception: whatever a part raised while it was made.
     """
-    request = encode({**head, "limits": limits.as_dict()}, parts)
+    request = encoding({**head, "limits": limits.as_dict()}, parts)
     environment = {"LC_ALL": "C.UTF-8"}
     if limits.library_path:
         environment["LD_LIBRARY_PATH"] = limits.library_path
@@ -142,10 +143,11 @@ class _Conversation:
     """One request and its reply."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], request: bytes, limits: Limits, on_stage: OnStage | None
+        self, process: subprocess.Popen[bytes], request: Iterator[bytes], limits: Limits, on_stage: OnStage | None
     ) -> None:
         self._process = process
-        self._unsent = memoryview(request)
+        self._request = request
+        self._unsent = memoryview(b"")
         self._limits = limits
         self._on_stage = on_stage
         self._received = bytearray()
@@ -195,14 +197,26 @@ class _Conversation:
         return True
 
     def _feed(self, stream: IO[bytes]) -> bool:
+        if not self._unsent:
+            self._unsent = memoryview(self._next())
+        if not self._unsent:
+            stream.close()
+            return False
         try:
             self._unsent = self._unsent[os.write(stream.fileno(), self._unsent[: 1 << 20]) :]
-        except BrokenPipeError:
-            self._unsent = memoryview(b"")  # it died, or answered without reading: the reply will tell
-        if self._unsent:
-            return True
-        stream.close()
-        return False
+        except BrokenPipeError:  # it died, or answered without reading: the reply will tell
+            stream.close()
+            return False
+        return True
+
+    def _next(self) -> bytearray:
+        """Return more of the request, empty when there is no more; its pieces may be tiny."""
+        gathered = bytearray()
+        for piece in self._request:
+            gathered += piece
+            if len(gathered) >= _CHUNK:
+                break
+        return gathered
 
     def _take_frames(self) -> None:
         while self._received:

@@ -16,7 +16,7 @@ from visget.format.findings import Finding, errors
 from visget.format.package import Package, VerifiedPackage
 from visget.format.plaintext import clean_line, clean_text
 from visget.installer.child import ChildError, Reply, run_child
-from visget.installer.frames import Frame
+from visget.installer.frames import Flow, Frame, Part
 from visget.installer.limits import DEFAULT_LIMITS, Limits
 from visget.installer.sandbox import Level
 from visget.installer.target import Target
@@ -128,8 +128,9 @@ class _TooSlowError(ResourceError):
 
 def _ask(package: Package, head: dict[str, object], limits: Limits, progress: Progress) -> Reply:
     manifest = package.manifest
-    # The worker parses all three: they come from the package, and the parent has no need to look at them.
-    sections = (package.bitcode(), package.section("lines") or b"", package.section("api") or b"")
+    # The worker parses all three: they come from the package, and the parent has no need to look at them, nor to
+    # hold them.
+    sections = [_flow(package, kind) for kind in ("bitcode", "lines", "api")]
     request = {
         **head,
         "exports": list(manifest.exports),
@@ -150,6 +151,13 @@ def _ask(package: Package, head: dict[str, object], limits: Limits, progress: Pr
     if reply.head["status"] != "ok":
         raise _reported(package, reply.head)
     return reply
+
+
+def _flow(package: Package, kind: str) -> Part:
+    container = package.container
+    if kind not in container.stored:
+        return b""
+    return Flow(size=container.entry(kind).size, chunks=container.pieces(kind))
 
 
 def _explain(package: Package, died: ChildError, limits: Limits) -> VisgetError:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,13 +32,40 @@ class Frame:
     parts: tuple[bytes, ...] = ()
 
 
-def encode(head: Mapping[str, object], parts: Sequence[bytes] = ()) -> bytes:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """A part that is made while it is sent, so that nobody has to hold it as a whole."""
+
+    size: int
+    """How many bytes it has."""
+    chunks: Iterable[bytes]
+    """The bytes; what goes wrong while they are made ends the sending."""
+
+    def __len__(self) -> int:
+        return self.size
+
+
+Part = bytes | Flow
+"""A part of a frame that is written."""
+
+
+def encode(head: Mapping[str, object], parts: Sequence[Part] = ()) -> bytes:
     """Return the bytes of one frame."""
+    return b"".join(encoding(head, parts))
+
+
+def encoding(head: Mapping[str, object], parts: Sequence[Part] = ()) -> Iterator[bytes]:
+    """Yield the bytes of one frame, piece by piece."""
     obj = dict(head)
     if parts:
         obj["parts"] = [len(part) for part in parts]
     text = json.dumps(obj, separators=(",", ":"), sort_keys=True).encode("ascii")
-    return b"".join([_LENGTH.pack(len(text)), text, *parts])
+    yield _LENGTH.pack(len(text)) + text
+    for part in parts:
+        if isinstance(part, bytes):
+            yield part
+        else:
+            yield from part.chunks
 
 
 def decode(data: memoryview, limit: int) -> tuple[Frame, int] | None:

@@ -17,6 +17,7 @@ from packaging.version import Version
 
 from visget.digest import Digest, parse_digest
 from visget.errors import FormatError, RegistryError, TrustError, UnsupportedError, UsageError
+from visget.format.container import FILE_LIMIT
 from visget.format.keys import PublicKey, parse_key_id
 from visget.format.manifest import SUMMARY_LIMIT, Manifest
 from visget.format.signing import ENVELOPE_LIMIT
@@ -29,7 +30,7 @@ ROOT_PATH = "visget.json"
 ROOT_LIMIT = 64 << 10
 NAMES_LIMIT = 64 << 20
 INDEX_LIMIT = 16 << 20
-PACKAGE_LIMIT = 512 << 20
+PACKAGE_LIMIT = FILE_LIMIT
 """The largest package file that a registry takes or a client fetches."""
 RECORD_LIMIT = 64 << 10
 """The largest record of owners."""

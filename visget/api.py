@@ -102,13 +102,16 @@ def check(path: Path, *, settings: Settings | None = None) -> tuple[Package, lis
 
 
 def read_package_file(path: Path) -> bytes:
-    """Return the bytes of a .vis file.
+    """Return the bytes of a .vis file; of one that is too large only as many as show that.
 
     Raises:
         NotFoundError: there is none at `path`.
     """
+    from visget.format.container import FILE_LIMIT
+
     try:
-        return path.read_bytes()
+        with path.open("rb") as stream:
+            return stream.read(FILE_LIMIT + 1)
     except OSError as error:
         raise NotFoundError(
             f"cannot read the package file: {error.strerror}",

@@ -9,6 +9,8 @@ from visget.errors import FormatError, UnsupportedError
 from visget.format.apijson import API_LIMIT
 from visget.format.container import KINDS, read_container, write_container
 from visget.format.headers import HEADERS_LIMIT
+from visget.format.lines import LIMIT as LINES_LIMIT
+from visget.format.module import BITCODE_LIMIT
 from visget.format.vectorjson import VECTORS_LIMIT
 
 
@@ -69,6 +71,23 @@ def test_caps_are_those_of_the_parsers():
     assert KINDS["api"].limit == API_LIMIT
     assert KINDS["headers"].limit == HEADERS_LIMIT
     assert KINDS["vectors"].limit == VECTORS_LIMIT
+    assert KINDS["bitcode"].limit == BITCODE_LIMIT
+    assert KINDS["lines"].limit == LINES_LIMIT
+
+
+def test_what_is_handed_on_piece_by_piece_is_the_section():
+    content = bytes(range(256)) * (1 << 17)
+    container = read_container(package_bytes(bitcode=content))
+    pieces = list(container.pieces("bitcode"))
+    assert b"".join(pieces) == content
+    assert max(len(piece) for piece in pieces) <= 8 << 20
+
+
+def test_a_piece_is_wrong_only_before_an_error():
+    damaged = part("bitcode", BITCODE, frame(BITCODE[:-1] + b"!"))
+    pieces = read_container(forge(damaged, part("api", b"{}"))).pieces("bitcode")
+    with pytest.raises(FormatError, match="does not have the digest"):
+        list(pieces)
 
 
 def test_every_truncation():

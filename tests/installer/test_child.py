@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from visget.errors import ResourceError
+from visget.errors import FormatError, ResourceError
 from visget.installer import child
 from visget.installer.child import ChildError, python_command, run_child
-from visget.installer.frames import Frame, FrameError, decode, encode
+from visget.installer.frames import Flow, Frame, FrameError, decode, encode
 from visget.installer.limits import Limits
 
 FRAMES = """
@@ -57,6 +57,31 @@ def test_a_large_request_and_a_large_reply_do_not_block_each_other(fake) -> None
     payload = os.urandom(1 << 20) * 8
     reply = run_child("none", {}, (payload,), Limits())
     assert reply.parts[0].endswith(payload)
+
+
+def test_a_part_is_made_while_it_is_sent(fake) -> None:
+    fake('data = sys.stdin.buffer.read(); send({"status": "ok"}, [data])')
+    flow = Flow(size=6, chunks=iter([b"ab", b"", b"cd", b"ef"]))
+    reply = run_child("none", {}, (b"12", flow, b"34"), Limits())
+    found = decode(memoryview(reply.parts[0]), 1 << 20)
+    assert found is not None
+    assert found[0].parts == (b"12", b"abcdef", b"34")
+
+
+def test_what_goes_wrong_while_a_part_is_made_ends_the_child(fake, tmp_path: Path) -> None:
+    fake(f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); sys.stdin.buffer.read()")
+
+    def chunks():
+        yield bytes(1 << 20)
+        deadline = time.monotonic() + 20
+        while not (tmp_path / "pid").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        raise FormatError("the section is damaged")
+
+    with pytest.raises(FormatError, match="damaged"):
+        run_child("none", {}, (Flow(size=2 << 20, chunks=chunks()),), Limits())
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ runs as a process of its own, which reports its peak of resident memory.
 """
 
 import json
+import os
+import random
 import re
 import struct
 import subprocess
@@ -17,7 +19,8 @@ from formatkit import assemble
 from registrykit import edit_index, sign_target, stored
 from rowkit import copy_of, offer, parts_of, with_section
 
-from visget.errors import EXIT_REFUSED, EXIT_REGISTRY
+from visget.errors import EXIT_REFUSED, EXIT_REGISTRY, EXIT_TRUST
+from visget.format.container import FILE_LIMIT
 
 MOST = 200 << 20
 # The peak of this program image alone: ru_maxrss would begin with that of the process that started it.
@@ -94,7 +97,7 @@ FRAMES = {
     "a content size of one less": lambda: (lying(zeros(1 << 20), (1 << 20) - 1), (1 << 20) - 1),
     "a content size of 2^63": lambda: (lying(zeros(1 << 20), 1 << 63), 1 << 20),
     "a content size of 2^64 - 1": lambda: (lying(zeros(1 << 20), (1 << 64) - 1), 1 << 20),
-    "a window of 2^27": lambda: (zeros(200 << 20, window_log=27), 200 << 20),
+    "a window of 2^26": lambda: (zeros(64 << 20, window_log=26), 64 << 20),
     "a window of 2^31": lambda: (wide(31, 128 << 10), 128 << 10),
     "a window of 2^41": lambda: (wide(41, 128 << 10), 128 << 10),
 }
@@ -105,6 +108,51 @@ def test_row_12_frames(place, kind):
     stored, size = FRAMES[kind]()
     offer(place, with_section(place.blob().read_bytes(), "bitcode", b"", stored, size=size))
     assert "bitcode" in small(place, "install", "tiny", codes=(EXIT_REFUSED,))
+
+
+@pytest.fixture(scope="module")
+def noise() -> bytes:
+    """Bytes that no compressor makes smaller, so that the file is as large as what it holds."""
+    return random.Random(12).randbytes(64 << 20)
+
+
+HONEST = {
+    "nothing but zeros": lambda noise: {"bitcode": bytes(64 << 20), "lines": bytes(32 << 20)},
+    "as large as a file may be": lambda noise: {"bitcode": noise, "lines": noise[: (32 << 20) - (1 << 19)]},
+}
+
+
+@pytest.mark.parametrize("words", [("install", "tiny"), ("info", "tiny")], ids=["install", "info"])
+@pytest.mark.parametrize("kind", HONEST)
+def test_row_12_sections_of_the_size_that_they_say(place, noise, kind, words):
+    """The largest package that there can be costs whoever reads it the file itself; the compiler's child refuses it."""
+    data = place.blob().read_bytes()
+    for section, content in HONEST[kind](noise).items():
+        content = b"BC\xc0\xde" + content[4:] if section == "bitcode" else content
+        data = with_section(data, section, content)
+    assert kind == "nothing but zeros" or FILE_LIMIT - (1 << 19) <= len(data) <= FILE_LIMIT
+    offer(place, data)
+    said = small(place, *words, codes=(EXIT_REFUSED,) if words[0] == "install" else (0,), seconds=60)
+    assert words[0] == "info" or "bitcode" in said
+
+
+@pytest.mark.parametrize(("section", "limit"), [("bitcode", 64 << 20), ("lines", 32 << 20)])
+def test_row_12_sections_of_one_byte_more(place, section, limit):
+    data = place.blob().read_bytes()
+    offer(place, with_section(data, section, b"", zeros(limit), size=limit + 1))
+    said = small(place, "install", "tiny", codes=(EXIT_REFUSED,))
+    assert f"the section {section} claims {limit + 1} bytes; at most {limit} are allowed" in said
+
+
+def test_row_12_a_file_of_one_byte_more(place):
+    """Neither a client fetches it, nor does a reader take it from elsewhere."""
+    data = place.blob().read_bytes()
+    offer(place, data + bytes(FILE_LIMIT + 1 - len(data)))
+    said = small(place, "install", "tiny", codes=(EXIT_REGISTRY, EXIT_TRUST))
+    assert f"{FILE_LIMIT + 1}" in said
+    (path,) = (item for item in stored(place.registry, "vis") if item.stat().st_size > FILE_LIMIT)
+    os.truncate(path, GIB)
+    assert "more than the 100663296 bytes that are allowed" in small(place, "check", str(path), codes=(EXIT_REFUSED,))
 
 
 def document(unit: bytes, size: int, key: bytes = b"a") -> bytes:
