@@ -24,13 +24,14 @@ from visget.format.prototypes import Api
 from visget.format.vectorfit import misfits
 from visget.format.verifier import ModuleFacts, check_module, module_facts
 from visget.progress import SILENT, Progress
+from visget.toolchain.build_table import Build
 from visget.toolchain.clang import CompileOptions, Frontend, find_frontend, recorded_flags
 from visget.toolchain.exported import Exported, choose_exports
 from visget.toolchain.frontend import Unit, compile_units
 from visget.toolchain.headers import Headers, read_headers
 from visget.toolchain.layouts import compare_layouts
 from visget.toolchain.merge import Built, finish, merge_units
-from visget.toolchain.project import Build, Project
+from visget.toolchain.project import Project
 from visget.toolchain.sources import SourceTree, find_headers, find_sources, find_text, source_tree
 from visget.toolchain.toml_lines import Place
 

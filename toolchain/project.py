@@ -10,31 +10,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias, cast
 
 from packaging.version import Version
 
 from visget.errors import UsageError
 from visget.format.vectors import VectorSet
 from visget.names import PackageName, parse_name, parse_version
-from visget.toolchain.flags import flag_problem, macro_problem
+from visget.toolchain.build_table import Build, parse_build
 from visget.toolchain.origin import Source, parse_source
 from visget.toolchain.toml_lines import Place
-from visget.toolchain.toml_table import Document, Table, read_document, show_place, suggest
+from visget.toolchain.toml_table import Document, Table, read_document, show_place
 
 PROJECT_FILE = "visget.toml"
 
-Language: TypeAlias = Literal["auto", "c", "c++"]
-FloatingPoint: TypeAlias = Literal["contract", "strict", "fast"]
-FloatCast: TypeAlias = Literal["saturate", "native"]
-Cleanup: TypeAlias = Literal["light", "none"]
-
-_TABLES = ("package", "source", "build", "exports", "vector", "bench")
+_TABLES = ("package", "source", "build", "dependencies", "exports", "vector", "bench")
 _SUMMARY_LIMIT = 200
-_STANDARDS = tuple(
-    [f"{kind}{year}" for kind in ("c", "gnu") for year in ("89", "90", "99", "11", "17", "23", "2x", "2y")]
-    + [f"{kind}++{year}" for kind in ("c", "gnu") for year in ("98", "03", "11", "14", "17", "20", "23", "26")]
-)
 _SYMBOL_PATTERN = re.compile(r"[A-Za-z0-9_*?\[\]!]+")
 
 
@@ -59,32 +49,6 @@ class PackageInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Build:
-    """The table [build]: how the sources become one module. Paths are relative to the source tree."""
-
-    sources: tuple[str, ...]
-    """Patterns of the files to compile."""
-    exclude: tuple[str, ...] = ()
-    """Patterns of files that are not compiled."""
-    include: tuple[str, ...] = ()
-    """Directories in which #include looks, in order."""
-    language: Language = "auto"
-    """The language of all files, or "auto" to go by their suffixes."""
-    defines: tuple[str, ...] = ()
-    """Macros, ``NAME`` or ``NAME=VALUE``, in the order of the file."""
-    flags: tuple[str, ...] = ()
-    """Further compiler flags, all of them allowed."""
-    standard: str | None = None
-    """The standard of the language, such as "gnu17"; None leaves it to the compiler."""
-    floating_point: FloatingPoint = "contract"
-    """What the optimiser may do to floating-point arithmetic."""
-    float_cast: FloatCast = "saturate"
-    """Whether an out-of-range conversion from floating point has one answer everywhere."""
-    cleanup: Cleanup = "light"
-    """How much the module is tidied before it is packed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Exports:
     """The table [exports]: what the package offers."""
 
@@ -94,6 +58,16 @@ class Exports:
     """Patterns of the functions to export, among those that the headers declare."""
     exclude: tuple[str, ...] = ()
     """Patterns of functions that are not exported."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dependency:
+    """An entry of the table [dependencies]: a package that this one calls."""
+
+    name: PackageName
+    """Its name."""
+    specifier: str
+    """Which of its versions will do, in the notation of PEP 440; empty for any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +81,8 @@ class Project:
     exports: Exports
     source: Source | None = None
     """Where the source tree comes from; None means the directory of the file itself."""
+    dependencies: tuple[Dependency, ...] = ()
+    """The packages whose functions this one calls, sorted by name."""
     vectors: VectorSet = VectorSet()  # noqa: RUF009 - a frozen value
     """The calls that an installed library must answer right."""
     benches: VectorSet = VectorSet()  # noqa: RUF009 - a frozen value
@@ -129,8 +105,13 @@ class Project:
         return UsageError(f"{key}: {problem}", hint=hint, where=self.where(*place), details={"key": key})
 
 
-def read_project(path: Path) -> Project:
+def read_project(path: Path, *, given: bool = False, headers: bool = False) -> Project:
     """Read `path`, which is a visget.toml or a directory that holds one.
+
+    Args:
+        path: the file or directory.
+        given: whether something else than the table [build] says what is compiled.
+        headers: whether something else than the table [exports] names the public headers.
 
     Raises:
         UsageError: it cannot be read, or says something wrong; file, line and key are named.
@@ -151,8 +132,9 @@ def read_project(path: Path) -> Project:
         path=path,
         package=_package(document.table("package")),
         source=parse_source(document.table("source")) if "source" in document else None,
-        build=_build(document.table("build")),
-        exports=_exports(document.table("exports")),
+        build=parse_build(document.table("build"), given=given),
+        dependencies=_dependencies(document.table("dependencies")),
+        exports=_exports(document.table("exports"), given=headers),
         vectors=_vectors(document, "vector"),
         benches=_vectors(document, "bench"),
         document=document.document,
@@ -213,82 +195,31 @@ def _license_files(table: Table) -> tuple[str, ...]:
     return table.paths("license-file", '"LICENSE"')
 
 
-def _build(table: Table) -> Build:
-    table.require("sources", '["src/*.c"]')
-    sources = table.paths("sources", '["src/*.c"]')
-    if not sources:
-        table.fail("sources", "names no file", 'write sources = ["src/*.c"]')
-    standard = table.text("standard", '"gnu17"')
-    if standard is not None and standard not in _STANDARDS:
-        table.fail("standard", f"{standard[:40]!r} is no standard of C or C++", suggest(standard, _STANDARDS))
-    build = Build(
-        sources=sources,
-        exclude=table.paths("exclude", '["src/test_*.c"]'),
-        include=table.paths("include", '["include"]'),
-        language=cast("Language", table.choice("language", ("auto", "c", "c++"), "auto")),
-        defines=_defines(table),
-        flags=_flags(table),
-        standard=standard,
-        floating_point=cast(
-            "FloatingPoint", table.choice("floating-point", ("contract", "strict", "fast"), "contract")
-        ),
-        float_cast=cast("FloatCast", table.choice("float-cast", ("saturate", "native"), "saturate")),
-        cleanup=cast("Cleanup", table.choice("cleanup", ("light", "none"), "light")),
-    )
-    table.done()
-    if build.standard and build.language != "auto" and ("++" in build.standard) != (build.language == "c++"):
-        table.fail("standard", f"{build.standard!r} is not a standard of {build.language.upper()}")
-    return build
+def _dependencies(table: Table) -> tuple[Dependency, ...]:
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    found: dict[str, Dependency] = {}
+    for key in table:
+        try:
+            name = parse_name(key)
+        except UsageError as error:
+            table.parsed(key, error)
+        text = table.get(key, str, '">=1.2,<2"') or ""
+        try:
+            specifier = str(SpecifierSet("" if text.strip() == "*" else text))
+        except InvalidSpecifier:
+            table.fail(key, f"{text[:60]!r} is no range of versions", 'write one such as ">=1.2,<2", "==1.3.1" or "*"')
+        if name in found:
+            table.fail(key, f"{name} is there twice", "remove one of the two")
+        found[name] = Dependency(name=name, specifier=specifier)
+    return tuple(found[name] for name in sorted(found))
 
 
-def _flags(table: Table) -> tuple[str, ...]:
-    flags = table.texts("flags", '["-fno-strict-aliasing"]')
-    for index, flag in enumerate(flags):
-        problem = flag_problem(flag)
-        if problem is not None:
-            table.document.fail((*table.place, "flags", index), *problem)
-    return flags
-
-
-def _defines(table: Table) -> tuple[str, ...]:
-    if isinstance(table.peek("defines"), list):
-        return _listed_defines(table)
-    macros: list[str] = []
-    defines = table.table("defines")
-    for name in defines:
-        value = defines.peek(name)
-        if value is False or not isinstance(value, str | int):
-            defines.fail(name, "expected a string, an integer or true", "leave a macro out to leave it undefined")
-        text = "" if value is True else f"={value}"
-        problem = macro_problem(name) or _value_problem(text)
-        if problem is not None:
-            defines.fail(name, *problem)
-        macros.append(name + text)
-    return tuple(macros)
-
-
-def _listed_defines(table: Table) -> tuple[str, ...]:
-    texts = table.texts("defines", '["NDEBUG", "LEVEL=2"]')
-    names = [text.partition("=")[0] for text in texts]
-    for index, text in enumerate(texts):
-        problem = macro_problem(names[index]) or _value_problem(text)
-        if problem is None and names[index] in names[:index]:
-            problem = (f"{names[index]} is defined twice", "remove one of the two")
-        if problem is not None:
-            table.document.fail((*table.place, "defines", index), *problem)
-    return texts
-
-
-def _value_problem(value: str) -> tuple[str, str] | None:
-    if value and not value.isprintable():
-        return "the value of a macro is one line without control characters", "write it without them"
-    return None
-
-
-def _exports(table: Table) -> Exports:
-    table.require("headers", '["my_library.h"]')
+def _exports(table: Table, *, given: bool) -> Exports:
+    if not given:
+        table.require("headers", '["my_library.h"]')
     headers = table.paths("headers", '["my_library.h"]')
-    if not headers:
+    if not headers and not given:
         table.fail("headers", "names no header", "the public headers tell which functions there are, and their types")
     for index, header in enumerate(headers):
         if "*" in header or "?" in header:

@@ -156,7 +156,7 @@ BAD = [
     ('["my_lib.h"]', '["my_lib.h"]\nfunctions = ["a b"]', 12, "exports.functions[0]", "no pattern"),
     ('["my_lib.h"]', '["my_lib.h"]\nfunctions = []', 12, "exports.functions", "names no function"),
     ("[package]", "[pakage]", 1, "pakage", "did you mean 'package'"),
-    ("[package]\n", "", 1, "name", "known here: bench, build, exports, package"),
+    ("[package]\n", "", 1, "name", "known here: bench, build, dependencies, exports, package"),
 ]
 
 

@@ -20,7 +20,7 @@ EXAMPLES = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 def test_every_table_has_an_example() -> None:
     found = {re.match(r"\[+(\w+)", example)[1] for example in EXAMPLES}  # type: ignore[index]
-    assert found == {"package", "source", "build", "exports", "vector", "bench"}
+    assert found == {"package", "source", "build", "dependencies", "exports", "vector", "bench"}
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[example.partition("\n")[0] for example in EXAMPLES])
@@ -32,7 +32,7 @@ def test_the_examples_are_valid(tmp_path: Path, example: str) -> None:
 
 def test_every_key_that_is_read_is_described() -> None:
     sources = Path(__file__).resolve().parents[2] / "toolchain"
-    text = (sources / "project.py").read_text() + (sources / "origin.py").read_text()
+    text = "".join((sources / name).read_text() for name in ("project.py", "build_table.py", "origin.py"))
     keys = set(re.findall(r'table\.(?:text|needed|choice|texts|table|path|paths|get|require)\(\s*"([\w-]+)"', text))
     keys |= set(re.findall(r'_symbol_patterns\(table, "([\w-]+)"', text))
     assert len(keys) > 20
