@@ -7,9 +7,10 @@ visget.format.verifier does for all of them. The rules are described in docs/spe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 from visget.format.findings import Severity
 from visget.format.irtext import NAME, Function, Module, symbols
@@ -22,6 +23,8 @@ INDIRECT_CALL = re.compile(rf"^  (?:%[^ ]+ = )?(?:(?:tail|musttail|notail) )?cal
 """A call through a pointer; the group is its arguments and what follows."""
 
 _GROUP = re.compile(r"(?<= )#\d+")
+NOTHING_USED: Mapping[str, str] = MappingProxyType({})
+"""What a module without dependencies takes from them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +59,15 @@ class Scope:
         imports: frozenset[str] | None = None,
         api: Api | None = None,
         fp_contract: str | None = None,
+        uses: Mapping[str, str] = NOTHING_USED,
     ) -> None:
         self.module = module
         self.exports = exports
         self.imports = imports
         self.api = api
         self.fp_contract = fp_contract
+        self.uses = uses
+        """What the manifest says is taken from dependencies: the LLVM type of each function."""
         self.types = Types(module.types)
 
     def find(self, pattern: re.Pattern[str]) -> Iterator[tuple[Function, int, re.Match[str]]]:

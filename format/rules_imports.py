@@ -72,7 +72,7 @@ def why_not(name: str) -> tuple[str, str, str] | None:
 
 
 def _refused(rule: str, scope: Scope) -> Iterator[Hit]:
-    for name in sorted(_imports(scope)):
+    for name in sorted(_imports(scope) - scope.uses.keys()):
         refusal = why_not(name)
         if refusal and refusal[0] == rule:
             yield scope.at_use(name, refusal[1], remedy=refusal[2])
@@ -112,15 +112,19 @@ def _builtin(scope: Scope) -> Iterator[Hit]:
 
 
 def _signature(scope: Scope) -> Iterator[Hit]:
-    declared = {function.name: function for function in scope.imported if function.name in IMPORTS}
+    declared = {
+        function.name: function
+        for function in scope.imported
+        if function.name in IMPORTS or function.name in scope.uses
+    }
     for name, function in declared.items():
-        expected = IMPORTS[name].signature
+        expected = scope.uses[name] if name in scope.uses else IMPORTS[name].signature
         if function.signature != expected:
             yield scope.at_use(name, f"{name} is declared as {function.signature}, but is {expected}")
     for item in scope.module.globals:
         if item.declared and item.name in DATA and item.type != DATA[item.name]:
             yield scope.at_use(item.name, f"{item.name} is declared as {item.type}, but is {DATA[item.name]}")
-    for name in sorted(_data(scope) & set(IMPORTS)):
+    for name in sorted(_data(scope) & (set(IMPORTS) | scope.uses.keys())):
         yield scope.at_use(name, f"{name} is a function, but is declared as data")
     for name in sorted({function.name for function in scope.imported} & set(DATA)):
         yield scope.at_use(name, f"{name} is data, but is declared as a function")
@@ -216,10 +220,12 @@ def _list(scope: Scope) -> Iterator[Hit]:
     if scope.imports is None:
         return
     needed = _imports(scope)
-    for name in sorted(needed - scope.imports):
+    for name in sorted(needed - scope.imports - scope.uses.keys()):
         yield scope.at_use(name, f"the module needs {name[:80]}, which its manifest does not name among the imports")
     for name in sorted(scope.imports - needed):
         yield Hit(message=f"the manifest names the import {name[:80]}, which the module does not need")
+    for name in sorted(scope.uses.keys() - needed):
+        yield Hit(message=f"the manifest uses {name[:80]} of a dependency, which the module does not need")
 
 
 _NEUTRAL = "Build with `visget build`, whose headers and prefix give the neutral forms."

@@ -8,7 +8,7 @@ string attributes without escaping, so only then is what was checked what is com
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from visget.errors import UnsupportedError
@@ -17,7 +17,7 @@ from visget.format.irtext import Function, Global, scan
 from visget.format.lines import LineTable
 from visget.format.profile import PROFILE
 from visget.format.prototypes import Api
-from visget.format.rule import Hit, Rule, Scope
+from visget.format.rule import NOTHING_USED, Hit, Rule, Scope
 from visget.format.rules import RULES
 from visget.format.rules_imports import imports_of
 
@@ -43,6 +43,7 @@ def check_module(
     api: Api | None = None,
     fp_contract: str | None = None,
     profile: str = PROFILE,
+    uses: Mapping[str, str] = NOTHING_USED,
 ) -> list[Finding]:
     """Return everything that the rules find in a module, sorted.
 
@@ -54,6 +55,7 @@ def check_module(
         api: the C types of the exports; without them, doubtful ABI cases are warnings or errors by the IR alone.
         fp_contract: the floating-point contract of the manifest; not compared when None.
         profile: the profile to check against.
+        uses: what the manifest says that dependencies provide: the LLVM type of each function.
 
     Raises:
         FormatError: the text is not a module.
@@ -70,6 +72,7 @@ def check_module(
         imports=None if imports is None else frozenset(imports),
         api=api,
         fp_contract=fp_contract,
+        uses=uses,
     )
     return in_order(_finding(rule, hit, lines) for rule in RULES for hit in rule.check(scope))
 

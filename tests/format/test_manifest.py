@@ -22,7 +22,7 @@ def manifests(draw):
     imported = draw(st.sets(symbols, max_size=5)) - exported
     used = sorted(draw(st.sets(symbols, max_size=3)) - exported - imported)
     dependencies = draw(st.sampled_from([(), ("lz4<2,>=1.9", "zlib"), ("zlib==1.3.*",)]))
-    types = st.sampled_from(["i64 (i64, ptr, i32)", "ptr ()", "{ double, i8 } (...)", "[2 x i64] (%struct.a, <2 x i8>)"])
+    types = st.sampled_from(["i64 (i64, ptr, i32)", "ptr ()", "{ double, i8 } (...)", "[2 x i8] (%struct.a, <2 x i8>)"])
     return Manifest(
         name=draw(st.sampled_from(["a", "png", "lz4-hc", "x265"])),
         version=Version(draw(st.from_regex(r"(1!)?[0-9]{1,3}(\.[0-9]{1,3}){0,3}(rc[1-9])?(\.post1)?", fullmatch=True))),
