@@ -122,11 +122,19 @@ def check_contents(package: Package) -> None:
     """Read every known section of `package` and check that they agree with the manifest and with each other.
 
     open_package() leaves that out, because it would decompress everything. The author's side calls this before
-    anybody is given the package, and so does a registry.
+    anybody is given the package; a user's side calls it between the signature and the store.
 
     Raises:
         FormatError: a section is damaged or malformed, or contradicts another.
     """
+    try:
+        _check_contents(package)
+    except FormatError as error:
+        error.where = error.where or f"{package.manifest.name} {package.manifest.version}"
+        raise
+
+
+def _check_contents(package: Package) -> None:
     for kind in package.container.stored:
         package.container.check(kind)
     api = package.api()

@@ -262,6 +262,7 @@ def _at_hand(store: Store, package: LockedPackage, location: str) -> VerifiedPac
             return found[0]
     if location.lower().startswith(("http://", "https://")):
         return None
+    from visget.format.package import check_contents
     from visget.registry.bundle import take
     from visget.registry.client import directory_of
 
@@ -269,6 +270,7 @@ def _at_hand(store: Store, package: LockedPackage, location: str) -> VerifiedPac
     found = None if taken is None else _verified(package, *taken)
     if taken is None or found is None:
         return None
+    check_contents(found[0].package)
     store.put_package(taken[0])
     store.put_envelope(package.digest, found[1])
     return found[0]

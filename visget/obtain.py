@@ -1,7 +1,8 @@
 """Choosing, fetching and verifying a package: everything between a name and a VerifiedPackage.
 
 Invariant: a package's inside is looked at only after its signature was verified by a key that the trust rules
-accept for its name (visget/registry/trust.py).
+accept for its name (visget/registry/trust.py). Neither the package nor that key is remembered before every section
+was found well-formed, so a package that is refused leaves the store and the pins as they were.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def obtain(requirement: Requirement, *, registry: str | None = None, trust: str 
     Raises:
         NotFoundError, TrustError, FormatError, NetworkError, RegistryError: see their classes.
     """
-    from visget.format.package import open_package, verify_package
+    from visget.format.package import check_contents, open_package, verify_package
     from visget.registry.pins import PinStore
     from visget.registry.select import choose
 
@@ -93,6 +94,7 @@ def obtain(requirement: Requirement, *, registry: str | None = None, trust: str 
             progress.note(f"warning: {title} was withdrawn by its owner: {release.yanked or 'no reason given'}")
         data, envelope = store.package(release.vis), store.envelope(release.vis)
         # A version signed anew, by another owner, keeps its package but has another envelope.
+        fresh = data is None
         if data is None or envelope is None or digest_bytes(envelope) != release.dsse:
             progress.step("fetching", title)
             data, envelope = source.fetch(release, progress=progress)
@@ -106,6 +108,8 @@ def obtain(requirement: Requirement, *, registry: str | None = None, trust: str 
                 f"the registry offers {title}, but the package is {package.manifest.name} {package.manifest.version}",
                 where=source.location,
             )
+        if fresh:  # what the store has was checked before it was kept
+            check_contents(package)
         if remember:
             with translated("install a package", store.root):
                 failpoint("install.verified")

@@ -94,7 +94,7 @@ def test_row_02_frames_that_the_author_signed(place, kind, section):
     data = place.blob().read_bytes()
     content = open_package(data).section(section)
     offer(place, with_section(data, section, content, FRAMES[kind](content)))
-    refused(place, "install", "tiny", codes=(EXIT_REFUSED,), says=section, keeps=True)
+    refused(place, "install", "tiny", codes=(EXIT_REFUSED,), says=section)
 
 
 def test_row_02_containers_that_the_author_signed(place):

@@ -227,3 +227,14 @@ def test_row_12_an_index_of_very_many_values(place, unit):
     sign_target(place.registry, "idx__tiny.json", document(unit, (16 << 20) - 64, b"versions"))
     said = small(place, "install", "tiny", codes=(EXIT_REGISTRY,))
     assert "more than 524288 values" in said
+
+
+def test_row_12_what_is_refused_is_not_remembered(place):
+    """Store, pins and seal are byte for byte what they were."""
+    good = place.blob().read_bytes()
+    offer(place, with_section(good, "vectors", b"{}"))
+    place.run("list")
+    before = place.state()
+    assert "vectors" in small(place, "install", "tiny", codes=(EXIT_REFUSED,))
+    assert place.state() == before
+    assert not (place.home / "trust" / "store.key").exists()

@@ -125,7 +125,7 @@ def test_row_37_the_texts_of_a_package_may_hold_anything_and_are_never_printed(p
 def test_row_37_in_other_sections(place, section):
     content = json.dumps({EVIL: EVIL, "format": EVIL}).encode()
     offer(place, with_section(place.blob().read_bytes(), section, content))
-    said(refused(place, "install", "tiny", codes=(EXIT_REFUSED,), keeps=True))
+    said(refused(place, "install", "tiny", codes=(EXIT_REFUSED,)))
 
 
 # ---- registries and servers ----------------------------------------------------------------------------------
