@@ -48,6 +48,11 @@ class Machine:
         """The architecture of the triple."""
         return self.triple.partition("-")[0]
 
+    @property
+    def libc(self) -> str:
+        """The C library of the triple: "gnu" or "musl"."""
+        return "musl" if "musl" in self.triple else "gnu"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generated:
@@ -83,7 +88,7 @@ def generate(
     clock = _Clock(announce)
     clock.begin("legalise")
     legalised = legalise(text, machine.arch, chars=frozenset(chars))
-    module = parse_text(with_support(legalised.text, machine.arch, legalised.builtins))
+    module = parse_text(with_support(legalised.text, machine.arch, machine.libc, legalised.builtins))
     target = _target_machine(machine)
     module.triple = machine.triple
     module.data_layout = str(target.target_data)

@@ -22,7 +22,7 @@ from visget.installer.sandbox import Level
 from visget.installer.target import Target
 from visget.progress import SILENT, Progress
 
-PIPELINE = "4"
+PIPELINE = "5"
 """Changes whenever the same package, target and LLVM may give other code; enters every cache key."""
 
 _WORKER = "visget.installer.worker"

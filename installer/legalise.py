@@ -40,6 +40,9 @@ _DEFINED = re.compile(r"^define [^\n]*?@([-\w$.]+)\(", re.MULTILINE)
 _STRUCTORS = re.compile(
     r"^@llvm\.global_(ctors|dtors) = appending (?:[a-z_]+ )*global \[\d+ x \{ i32, ptr, ptr \}\] (.*)\n", re.MULTILINE
 )
+_DESTRUCTORS = re.compile(
+    r"^@llvm\.global_(dtors) = appending (?:[a-z_]+ )*global \[\d+ x \{ i32, ptr, ptr \}\] (.*)\n", re.MULTILINE
+)
 _STRUCTOR = re.compile(r'\{ i32, ptr, ptr \} \{ i32 (\d+), ptr (@(?:[-\w$.]+|"[^"]*")), ptr [^{}]* \}')
 _USED = re.compile(
     r'^@llvm\.compiler\.used = appending (?:[a-z_]+ )*global \[(\d+) x ptr\] \[(.*)\], section "llvm\.metadata"\n',
@@ -94,7 +97,7 @@ def legalise(text: str, arch: str, *, chars: frozenset[str] = frozenset()) -> Le
     text = _rewrite_va(text)
     if arch == "aarch64":
         # AAPCS64 callers leave the high bits of small integers undefined, so the callee must not trust them.
-        text = _outside_strings(text, (" signext", " zeroext"), lambda piece: _EXTENSION.sub("", piece))
+        text = outside_strings(text, (" signext", " zeroext"), lambda piece: _EXTENSION.sub("", piece))
     if arch == "riscv64":
         text = _distrust_bytes(_shim_va_family(text), chars)
     return Legalised(text=text, builtins=frozenset(_symbols(text, _BUILTIN)))
@@ -146,6 +149,25 @@ def _used(count: int, items: str) -> str:
     return f'@llvm.compiler.used = appending global [{count} x ptr] [{items}], section "llvm.metadata"\n'
 
 
+def add_destructor(text: str, function: str) -> str:
+    """Put `function` of the module `text` in front of llvm.global_dtors.
+
+    What stands first there runs last (of those without a priority), as what crtbegin.o registers does.
+    """
+    entry = f"{{ i32, ptr, ptr }} {{ i32 {_DEFAULT_PRIORITY}, ptr @{function}, ptr null }}"
+
+    def prepend(found: re.Match[str]) -> str:
+        items = found[2].removeprefix("[").removesuffix("]") if found[2] != "zeroinitializer" else ""
+        return _destructors(found[2].count("{ i32, ptr, ptr } {") + 1, ", ".join(filter(None, [entry, items])))
+
+    text, found = _DESTRUCTORS.subn(prepend, text)
+    return text if found else text.rstrip("\n") + "\n\n" + _destructors(1, entry)
+
+
+def _destructors(count: int, items: str) -> str:
+    return f"@llvm.global_dtors = appending global [{count} x {{ i32, ptr, ptr }}] [{items}]\n"
+
+
 def _rewrite_va(text: str) -> str:
     if "@__vis_va_" not in text:
         return text
@@ -156,7 +178,7 @@ def _rewrite_va(text: str) -> str:
         return f"@llvm.va_{found[1]}.p0("
 
     text = _VA_DECLARATION.sub("", text)
-    text = _outside_strings(text, ("@__vis_va_",), lambda piece: _VA_CALL.sub(rename, piece))
+    text = outside_strings(text, ("@__vis_va_",), lambda piece: _VA_CALL.sub(rename, piece))
     left = sorted(_symbols(text, _VA_ANY))
     if left:
         raise CompileError(
@@ -181,7 +203,7 @@ def _shim_va_family(text: str) -> str:
     def rename(found: re.Match[str]) -> str:
         return found[0] if found[1] in own else f"@__vis_{found[1]}"
 
-    return _outside_strings(text, tuple("@" + name for name in VA_FAMILY), lambda piece: _VA_NAME.sub(rename, piece))
+    return outside_strings(text, tuple("@" + name for name in VA_FAMILY), lambda piece: _VA_NAME.sub(rename, piece))
 
 
 def _distrust_bytes(text: str, chars: frozenset[str]) -> str:
@@ -211,11 +233,11 @@ def _symbols(text: str, pattern: re.Pattern[str]) -> set[str]:
         found.update(pattern.findall(piece))
         return piece
 
-    _outside_strings(text, ("@__vis_",), note)
+    outside_strings(text, ("@__vis_",), note)
     return found
 
 
-def _outside_strings(text: str, needles: tuple[str, ...], edit: Callable[[str], str]) -> str:
+def outside_strings(text: str, needles: tuple[str, ...], edit: Callable[[str], str]) -> str:
     """Apply `edit` to the parts of `text` outside quotes, on the lines that hold one of `needles`."""
     if not any(needle in text for needle in needles):
         return text

@@ -1,301 +1,93 @@
-"""The VIS built-ins, written in LLVM IR for each target's calling convention.
+"""The VIS built-ins of a target, and how a module gets those that it uses.
 
-A user's machine has no C compiler, so these are IR text that is appended to the legalised module; the optimiser
-inlines them away. The layouts are those of the System V x86-64, AAPCS64 and RISC-V psABI documents; what each
-built-in means is docs/spec/vis-1.md, section "Built-ins".
+Built-ins are IR text that is appended to the legalised module; the optimiser inlines them away. What each means is
+docs/spec/vis-1.md, section 4; where each is written: visget.installer.support_va, support_shims, support_files and
+support_process.
 
-How VIS-1 passes a variable argument, by its size and alignment: up to 8 bytes in one word (``gp``, or ``fp`` for
-float and double), 9 to 16 bytes in two words (``pair``), 16 bytes aligned to 16 as one i128 (``i128``) or one
-fp128 (``f128``), more than 16 bytes as a pointer in one word.
-
-Invariant: pure; every function here is internal, and each text defines only what was asked for.
+Invariant: pure; what is added defines only what was asked for and what that needs, all of it internal; each symbol
+that it takes from the C library is declared once, and means the C library's even where the module has an internal
+symbol of the same name.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping
 
 from visget.errors import UnsupportedError
-from visget.installer.legalise import VA_FAMILY
+from visget.installer.legalise import ARCHITECTURES, add_destructor, outside_strings
+from visget.installer.support_files import file_built_ins
+from visget.installer.support_parts import BuiltIn
+from visget.installer.support_process import process_built_ins
+from visget.installer.support_shims import shims
+from visget.installer.support_va import va_built_ins
 
-_WORD = "alwaysinline mustprogress nofree nosync nounwind willreturn uwtable"
-
-# struct { u32 gp_offset, fp_offset; ptr overflow_arg_area, reg_save_area }
-_X86_64 = {
-    "__vis_va_arg_gp": f"""
-define internal ptr @__vis_va_arg_gp(ptr %list) {_WORD} {{
-  %offset = load i32, ptr %list, align 8
-  %fits = icmp ult i32 %offset, 41
-  br i1 %fits, label %register, label %memory
-register:
-  %save.at = getelementptr inbounds i8, ptr %list, i64 16
-  %save = load ptr, ptr %save.at, align 8
-  %wide = zext nneg i32 %offset to i64
-  %saved = getelementptr inbounds i8, ptr %save, i64 %wide
-  %next.offset = add i32 %offset, 8
-  store i32 %next.offset, ptr %list, align 8
-  ret ptr %saved
-memory:
-  %area.at = getelementptr inbounds i8, ptr %list, i64 8
-  %area = load ptr, ptr %area.at, align 8
-  %next = getelementptr inbounds i8, ptr %area, i64 8
-  store ptr %next, ptr %area.at, align 8
-  ret ptr %area
-}}
-""",
-    "__vis_va_arg_fp": f"""
-define internal ptr @__vis_va_arg_fp(ptr %list) {_WORD} {{
-  %offset.at = getelementptr inbounds i8, ptr %list, i64 4
-  %offset = load i32, ptr %offset.at, align 4
-  %fits = icmp ult i32 %offset, 161
-  br i1 %fits, label %register, label %memory
-register:
-  %save.at = getelementptr inbounds i8, ptr %list, i64 16
-  %save = load ptr, ptr %save.at, align 8
-  %wide = zext nneg i32 %offset to i64
-  %saved = getelementptr inbounds i8, ptr %save, i64 %wide
-  %next.offset = add i32 %offset, 16
-  store i32 %next.offset, ptr %offset.at, align 4
-  ret ptr %saved
-memory:
-  %area.at = getelementptr inbounds i8, ptr %list, i64 8
-  %area = load ptr, ptr %area.at, align 8
-  %next = getelementptr inbounds i8, ptr %area, i64 8
-  store ptr %next, ptr %area.at, align 8
-  ret ptr %area
-}}
-""",
-    # The two words are two arguments of their own: one may sit in a register and the other in memory.
-    "__vis_va_arg_pair": f"""
-define internal ptr @__vis_va_arg_pair(ptr %list, ptr %buffer) {_WORD} {{
-  %first.at = call ptr @__vis_va_arg_gp(ptr %list)
-  %first = load i64, ptr %first.at, align 8
-  store i64 %first, ptr %buffer, align 8
-  %second.at = call ptr @__vis_va_arg_gp(ptr %list)
-  %second = load i64, ptr %second.at, align 8
-  %upper = getelementptr inbounds i8, ptr %buffer, i64 8
-  store i64 %second, ptr %upper, align 8
-  ret ptr %buffer
-}}
-""",
-    # The register save area is aligned to 8 only for these, hence the copy.
-    "__vis_va_arg_i128": f"""
-define internal ptr @__vis_va_arg_i128(ptr %list, ptr %buffer) {_WORD} {{
-  %offset = load i32, ptr %list, align 8
-  %fits = icmp ult i32 %offset, 33
-  br i1 %fits, label %register, label %memory
-register:
-  %save.at = getelementptr inbounds i8, ptr %list, i64 16
-  %save = load ptr, ptr %save.at, align 8
-  %wide = zext nneg i32 %offset to i64
-  %saved = getelementptr inbounds i8, ptr %save, i64 %wide
-  %value = load i128, ptr %saved, align 8
-  store i128 %value, ptr %buffer, align 8
-  %next.offset = add i32 %offset, 16
-  store i32 %next.offset, ptr %list, align 8
-  ret ptr %buffer
-memory:
-  %area.at = getelementptr inbounds i8, ptr %list, i64 8
-  %area = load ptr, ptr %area.at, align 8
-  %bumped = getelementptr i8, ptr %area, i64 15
-  %aligned = call ptr @llvm.ptrmask.p0.i64(ptr %bumped, i64 -16)
-  %next = getelementptr inbounds i8, ptr %aligned, i64 16
-  store ptr %next, ptr %area.at, align 8
-  ret ptr %aligned
-}}
-""",
-    "__vis_va_arg_f128": f"""
-define internal ptr @__vis_va_arg_f128(ptr %list) {_WORD} {{
-  %offset.at = getelementptr inbounds i8, ptr %list, i64 4
-  %offset = load i32, ptr %offset.at, align 4
-  %fits = icmp ult i32 %offset, 161
-  br i1 %fits, label %register, label %memory
-register:
-  %save.at = getelementptr inbounds i8, ptr %list, i64 16
-  %save = load ptr, ptr %save.at, align 8
-  %wide = zext nneg i32 %offset to i64
-  %saved = getelementptr inbounds i8, ptr %save, i64 %wide
-  %next.offset = add i32 %offset, 16
-  store i32 %next.offset, ptr %offset.at, align 4
-  ret ptr %saved
-memory:
-  %area.at = getelementptr inbounds i8, ptr %list, i64 8
-  %area = load ptr, ptr %area.at, align 8
-  %bumped = getelementptr i8, ptr %area, i64 15
-  %aligned = call ptr @llvm.ptrmask.p0.i64(ptr %bumped, i64 -16)
-  %next = getelementptr inbounds i8, ptr %aligned, i64 16
-  store ptr %next, ptr %area.at, align 8
-  ret ptr %aligned
-}}
-""",
-}
+_DECLARED = re.compile(r"^declare [^\n]*?@([-\w$.]+)\(", re.MULTILINE)
+_OWN = re.compile(
+    r"^(?:define (?:internal|private) [^\n]*?@([-\w$.]+)\(|@([-\w$.]+) = (?:internal|private) )", re.MULTILINE
+)
+_VISIBLE = re.compile(r"^define (?!internal |private )[^\n]*?@([-\w$.]+)\(", re.MULTILINE)
 
 
-def _aarch64(name: str, *, offset_at: int, top_at: int, step: int, size: int, align: int, second: str = "") -> str:
-    """Return one reader of AAPCS64's struct { ptr stack, gr_top, vr_top; i32 gr_offs, vr_offs }.
-
-    Offsets are negative while registers are left; an argument that does not fit uses up the rest of them.
-    """
-    start, round_offset = "%offset", ""
-    area, round_area = "%stack", ""
-    if align == 16:
-        area = "%stack.aligned"
-        round_area = f"""  %bumped = getelementptr i8, ptr %stack, i64 15
-  {area} = call ptr @llvm.ptrmask.p0.i64(ptr %bumped, i64 -16)
-"""
-        if step == 8:
-            start = "%even"
-            round_offset = f"""  %up = add i32 %offset, 15
-  {start} = and i32 %up, -16
-"""
-    consumed = size if step == 8 else step
-    return f"""
-define internal ptr @{name}(ptr %list{second}) {_WORD} {{
-  %offset.at = getelementptr inbounds i8, ptr %list, i64 {offset_at}
-  %offset = load i32, ptr %offset.at, align 4
-  %some = icmp slt i32 %offset, 0
-  br i1 %some, label %try, label %memory
-try:
-{round_offset}  %next.offset = add i32 {start}, {consumed}
-  store i32 %next.offset, ptr %offset.at, align 4
-  %fits = icmp slt i32 %next.offset, 1
-  br i1 %fits, label %register, label %memory
-register:
-  %top.at = getelementptr inbounds i8, ptr %list, i64 {top_at}
-  %top = load ptr, ptr %top.at, align 8
-  %wide = sext i32 {start} to i64
-  %saved = getelementptr inbounds i8, ptr %top, i64 %wide
-  ret ptr %saved
-memory:
-  %stack = load ptr, ptr %list, align 8
-{round_area}  %next = getelementptr inbounds i8, ptr {area}, i64 {size}
-  store ptr %next, ptr %list, align 8
-  ret ptr {area}
-}}
-"""
+@functools.cache
+def built_ins(arch: str, libc: str) -> Mapping[str, BuiltIn]:
+    """Return the built-ins for `arch` with the C library `libc` ("gnu" or "musl"), by name."""
+    if arch not in ARCHITECTURES:
+        return {}
+    return va_built_ins(arch) | shims(arch) | file_built_ins(arch) | process_built_ins(arch, libc)
 
 
-_BUFFER = ", ptr %buffer"
-_AARCH64 = {
-    "__vis_va_arg_gp": _aarch64("__vis_va_arg_gp", offset_at=24, top_at=8, step=8, size=8, align=8),
-    "__vis_va_arg_fp": _aarch64("__vis_va_arg_fp", offset_at=28, top_at=16, step=16, size=8, align=8),
-    "__vis_va_arg_pair": _aarch64(
-        "__vis_va_arg_pair", offset_at=24, top_at=8, step=8, size=16, align=8, second=_BUFFER
-    ),
-    "__vis_va_arg_i128": _aarch64(
-        "__vis_va_arg_i128", offset_at=24, top_at=8, step=8, size=16, align=16, second=_BUFFER
-    ),
-    "__vis_va_arg_f128": _aarch64("__vis_va_arg_f128", offset_at=28, top_at=16, step=16, size=16, align=16),
-}
-
-
-def _riscv64(name: str, *, size: int, align: int, second: str = "") -> str:
-    """Return one reader of a va_list that is a pointer to the next argument."""
-    area, round_area = "%stack", ""
-    if align == 16:
-        area = "%aligned"
-        round_area = f"""  %bumped = getelementptr i8, ptr %stack, i64 15
-  {area} = call ptr @llvm.ptrmask.p0.i64(ptr %bumped, i64 -16)
-"""
-    return f"""
-define internal ptr @{name}(ptr %list{second}) {_WORD} {{
-  %stack = load ptr, ptr %list, align 8
-{round_area}  %next = getelementptr inbounds i8, ptr {area}, i64 {size}
-  store ptr %next, ptr %list, align 8
-  ret ptr {area}
-}}
-"""
-
-
-def _shim(name: str, result: str, parameters: str) -> str:
-    """Return a function that passes libc the pointer inside a va_list instead of the list's address."""
-    values = [f"{kind} %a{number}" for number, kind in enumerate(parameters.split(", "))] if parameters else []
-    signature = ", ".join([*values, "ptr %list"])
-    arguments = ", ".join([*values, "ptr %next"])
-    types = ", ".join(filter(None, [parameters, "ptr"]))
-    if result == "void":
-        call = f"  call void @{name}({arguments})\n  ret void"
-    else:
-        call = f"  %result = call {result} @{name}({arguments})\n  ret i32 %result"
-    return f"""
-declare {result} @{name}({types})
-define internal {result} @__vis_{name}({signature}) uwtable {{
-  %next = load ptr, ptr %list, align 8
-{call}
-}}
-"""
-
-
-_I32 = "signext i32"
-_VA_PARAMETERS = {
-    "vprintf": (_I32, "ptr"),
-    "vfprintf": (_I32, "ptr, ptr"),
-    "vsprintf": (_I32, "ptr, ptr"),
-    "vsnprintf": (_I32, "ptr, i64, ptr"),
-    "vdprintf": (_I32, "i32 signext, ptr"),
-    "vasprintf": (_I32, "ptr, ptr"),
-    "vscanf": (_I32, "ptr"),
-    "vfscanf": (_I32, "ptr, ptr"),
-    "vsscanf": (_I32, "ptr, ptr"),
-    "vwprintf": (_I32, "ptr"),
-    "vfwprintf": (_I32, "ptr, ptr"),
-    "vswprintf": (_I32, "ptr, i64, ptr"),
-    "vwscanf": (_I32, "ptr"),
-    "vfwscanf": (_I32, "ptr, ptr"),
-    "vswscanf": (_I32, "ptr, ptr"),
-    "vsyslog": ("void", "i32 signext, ptr"),
-    "verr": ("void", "i32 signext, ptr"),
-    "verrx": ("void", "i32 signext, ptr"),
-    "vwarn": ("void", "ptr"),
-    "vwarnx": ("void", "ptr"),
-}
-_RISCV64 = {
-    "__vis_va_arg_gp": _riscv64("__vis_va_arg_gp", size=8, align=8),
-    "__vis_va_arg_fp": _riscv64("__vis_va_arg_fp", size=8, align=8),
-    "__vis_va_arg_pair": _riscv64("__vis_va_arg_pair", size=16, align=8, second=_BUFFER),
-    "__vis_va_arg_i128": _riscv64("__vis_va_arg_i128", size=16, align=16, second=_BUFFER),
-    "__vis_va_arg_f128": _riscv64("__vis_va_arg_f128", size=16, align=16),
-} | {f"__vis_{name}": _shim(name, *_VA_PARAMETERS[name]) for name in VA_FAMILY}
-
-_LIBRARIES: Mapping[str, Mapping[str, str]] = {"x86_64": _X86_64, "aarch64": _AARCH64, "riscv64": _RISCV64}
-_PTRMASK = "declare ptr @llvm.ptrmask.p0.i64(ptr, i64)"
-
-
-def builtin_names(arch: str) -> frozenset[str]:
-    """Return the names of the built-ins that exist for `arch`."""
-    return frozenset(_LIBRARIES.get(arch, {}))
-
-
-def support_text(arch: str, builtins: Iterable[str]) -> str:
-    """Return IR that defines `builtins` and what they need, and nothing else.
+def with_support(text: str, arch: str, libc: str, wanted: Iterable[str]) -> str:
+    """Replace the declarations of the built-ins `wanted` in the module `text` by their definitions.
 
     Raises:
         UnsupportedError: a built-in is not known to this version of visget.
     """
-    library = _LIBRARIES.get(arch, {})
-    wanted = set(builtins)
-    unknown = sorted(wanted - set(library))
+    parts = _closure(built_ins(arch, libc), wanted, arch)
+    if not parts:
+        return text
+    names = "|".join(re.escape(name) for name in sorted(parts))
+    text = re.sub(rf"^declare [^\n]*@(?:{names})\([^\n]*\n", "", text, flags=re.MULTILINE)
+    externals = {name: line for part in parts.values() for name, line in part.externals.items()}
+    for name in sorted({found[1] or found[2] for found in _OWN.finditer(text)} & externals.keys()):
+        text = _renamed(text, name)
+    # What the module shows to others takes the C library's place for its own calls too, as in any program.
+    missing = externals.keys() - set(_DECLARED.findall(text)) - set(_VISIBLE.findall(text))
+    support = "".join(part.text for _, part in sorted(parts.items()))
+    if arch == "aarch64":
+        # Nobody extends small integers there (visget.installer.legalise).
+        support = support.replace(" signext", "")
+        externals = {name: line.replace(" signext", "") for name, line in externals.items()}
+    for part in parts.values():
+        if part.finaliser is not None:
+            text = add_destructor(text, part.finaliser)
+    lines = "".join(f"{externals[name]}\n" for name in sorted(missing))
+    return f"{text.rstrip()}\n{support}\n{lines}"
+
+
+def _closure(library: Mapping[str, BuiltIn], wanted: Iterable[str], arch: str) -> dict[str, BuiltIn]:
+    found: dict[str, BuiltIn] = {}
+    pending = sorted(wanted)
+    unknown = [name for name in pending if name not in library]
     if unknown:
         raise UnsupportedError(
             f"the package needs the VIS built-in {unknown[0]}, which this version of visget does not have for {arch}",
             hint="install a newer visget, or ask the author for a version of the package that does without it",
             details={"builtins": unknown},
         )
-    if arch == "x86_64" and "__vis_va_arg_pair" in wanted:
-        wanted.add("__vis_va_arg_gp")
-    text = "".join(library[name] for name in sorted(wanted))
-    return f"{text}\n{_PTRMASK}\n" if "@llvm.ptrmask" in text else text
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found[name] = library[name]
+            pending.extend(library[name].needs)
+    return found
 
 
-def with_support(text: str, arch: str, builtins: frozenset[str]) -> str:
-    """Replace the declarations of `builtins` in the module `text` by their definitions for `arch`."""
-    if not builtins:
-        return text
-    support = support_text(arch, builtins)
-    defined = set(re.findall(r"^define internal [^\n]*?@([\w.]+)\(", support, re.MULTILINE))
-    names = "|".join(re.escape(name) for name in sorted(defined))
-    text = re.sub(rf"^declare [^\n]*@(?:{names})\([^\n]*\n", "", text, flags=re.MULTILINE)
-    if "declare ptr @llvm.ptrmask.p0.i64(" in text:
-        support = support.replace(_PTRMASK + "\n", "")
-    return text.rstrip("\n") + "\n" + support
+def _renamed(text: str, name: str) -> str:
+    """Give the module's own symbol `name` another one, so that the built-ins can reach the C library's."""
+    other = f"{name}.vis"
+    while f"@{other}" in text:
+        other += ".vis"
+    pattern = re.compile(rf"@{re.escape(name)}(?![-\w$.])")
+    return outside_strings(text, (f"@{name}",), lambda piece: pattern.sub(f"@{other}", piece))

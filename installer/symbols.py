@@ -51,8 +51,16 @@ SUPPORT_CALLS = frozenset(
 The rules of VIS-1 refuse what needs them in a module (VIS-313, VIS-315); the optimiser may still bring integers of 128
 bits and powi, but never long double, whose functions are therefore not here."""
 
+BUILT_IN_CALLS = frozenset(
+    """
+    stat lstat fstat fstatat open openat fcntl __cxa_atexit __cxa_finalize __register_atfork pthread_atfork
+    __xpg_strerror_r strerror_r __xpg_basename basename
+    """.split()  # noqa: SIM905
+)
+"""What the built-ins of VIS-1 call (visget.installer.support). The manifest names no built-ins among its imports."""
+
 LINKER_MADE = frozenset(["_GLOBAL_OFFSET_TABLE_", "__dso_handle", "_DYNAMIC"])
 """What every linker defines by itself."""
 
-COMPILER_MADE = LIBRARY_CALLS | SUPPORT_CALLS | LOADER_MADE | LINKER_MADE
+COMPILER_MADE = LIBRARY_CALLS | SUPPORT_CALLS | LOADER_MADE | LINKER_MADE | BUILT_IN_CALLS
 """Every undefined symbol that may occur without being a package's import."""

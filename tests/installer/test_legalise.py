@@ -8,7 +8,7 @@ from neutral import neutral_ir
 from visget.errors import CompileError, UnsupportedError
 from visget.format.module import parse_text, text_of
 from visget.installer.legalise import ARCHITECTURES, VA_FAMILY, legalise, place_constructors
-from visget.installer.support import builtin_names, support_text, with_support
+from visget.installer.support import with_support
 
 SMALL = """
 target triple = "riscv64-unknown-linux-musl"
@@ -103,7 +103,7 @@ def test_variable_arguments_become_intrinsics_and_built_ins(arch: str) -> None:
     assert done.builtins == {"__vis_va_arg_gp"}
     assert "call void @llvm.va_start.p0(ptr noundef %ap)" in done.text
     assert 'c"@__vis_va_start("' in done.text
-    resolved = with_support(done.text, arch, done.builtins)
+    resolved = with_support(done.text, arch, "musl", done.builtins)
     assert "declare ptr @__vis_va_arg_gp" not in resolved
     text_of(parse_text(resolved))  # it is a whole module, and LLVM's verifier agrees
 
@@ -131,7 +131,7 @@ def test_libc_gets_the_pointer_inside_a_va_list_on_riscv64() -> None:
     assert done.builtins == {"__vis_vsnprintf"}
     assert "[ptr @__vis_vsnprintf]" in done.text
     assert "@vsnprintf_chk(ptr %b)" in done.text
-    resolved = with_support(done.text, "riscv64", done.builtins)
+    resolved = with_support(done.text, "riscv64", "musl", done.builtins)
     text_of(parse_text(resolved))
     assert resolved.count("@vsnprintf(") == 2  # declared and called, by the shim alone
     assert legalise(CALLS, "x86_64").text == CALLS
@@ -149,24 +149,15 @@ def test_a_package_that_defines_such_a_function_keeps_its_own() -> None:
 def test_every_shim_is_valid_ir_and_passes_its_arguments_on() -> None:
     assert len(VA_FAMILY) == 20
     names = [f"__vis_{name}" for name in VA_FAMILY]
-    text = text_of(parse_text(support_text("riscv64", names).replace("define internal", "define")))
+    text = text_of(parse_text(with_support("", "riscv64", "musl", names).replace("define internal", "define")))
     for name in VA_FAMILY:
         assert f"@__vis_{name}(" in text
         assert f" @{name}(" in text
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
-def test_every_built_in_is_valid_ir_by_itself(arch: str) -> None:
-    readers = {f"__vis_va_arg_{kind}" for kind in ("gp", "fp", "pair", "i128", "f128")}
-    assert readers <= builtin_names(arch)
-    for name in sorted(builtin_names(arch)):
-        text_of(parse_text(support_text(arch, [name]).replace("define internal", "define")))
-    assert support_text(arch, []) == ""
-
-
 def test_an_unknown_built_in_asks_for_a_newer_visget() -> None:
     with pytest.raises(UnsupportedError, match="__vis_sad_u8") as caught:
-        support_text("x86_64", ["__vis_va_arg_gp", "__vis_sad_u8"])
+        with_support("", "x86_64", "gnu", ["__vis_va_arg_gp", "__vis_sad_u8"])
     assert caught.value.details["builtins"] == ["__vis_sad_u8"]
 
 
@@ -239,7 +230,7 @@ def test_clang_and_the_rules_agree(tmp_path_factory: pytest.TempPathFactory) -> 
     text = text_of(parse_text(neutral_ir(source, tmp_path_factory.mktemp("clang"))))
     for arch in ARCHITECTURES:
         done = legalise(text, arch)
-        whole = place_constructors(with_support(done.text, arch, done.builtins))
+        whole = place_constructors(with_support(done.text, arch, "musl", done.builtins))
         text_of(parse_text(whole))
         assert '.init_array.00150"' in whole
         assert ("signext" in whole) == (arch != "aarch64")
