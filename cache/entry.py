@@ -11,7 +11,7 @@ import contextlib
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -40,6 +40,15 @@ class EntryFile(NamedTuple):
     """Their digest."""
 
 
+class Need(NamedTuple):
+    """A library in another artifact that one artifact's library is linked with."""
+
+    key: Digest
+    """The action key of the other artifact."""
+    path: str
+    """The library's path inside it."""
+
+
 class NativeEntry(NamedTuple):
     """A complete, undamaged native artifact."""
 
@@ -49,6 +58,8 @@ class NativeEntry(NamedTuple):
     """The action key that names it."""
     files: tuple[EntryFile, ...]
     """Its files, entry.json itself left out, sorted by path."""
+    needs: tuple[Need, ...] = ()
+    """The libraries of other artifacts that must be there when it is loaded."""
 
     @property
     def size(self) -> int:
@@ -93,14 +104,22 @@ class NativeEntry(NamedTuple):
             raise DamagedError(f"{path} was changed")
 
 
-def write_entry(directory: Path, key: Digest, secret: bytes) -> None:
+def write_entry(directory: Path, key: Digest, secret: bytes, needs: Sequence[Need] = ()) -> None:
     """Describe the finished `directory` in its entry.json, under the seal of the store's key `secret`.
+
+    Args:
+        directory: the artifact.
+        key: its action key.
+        secret: the store's key.
+        needs: the libraries of other artifacts that it is linked with.
 
     Raises:
         ValueError: the directory is empty, holds links or the like, or a name that no entry may have.
     """
     files = [file._asdict() for file in _described(directory)]
-    document = {"format": FORMAT, "key": key, "files": files}
+    document: dict[str, object] = {"format": FORMAT, "key": key, "files": files}
+    if needs:
+        document["needs"] = [need._asdict() for need in needs]
     document["seal"] = seal_of(secret, _sealed(document))
     write_new(directory / ENTRY, json.dumps(document, indent=1, sort_keys=True).encode() + b"\n", 0o444)
 
@@ -150,7 +169,7 @@ def read_entry(directory: Path, key: Digest, check: Check, secret: bytes | None)
         return None
     if not stat.S_ISDIR(mode):
         raise DamagedError("it is not a directory")
-    files = _listed(directory, key, secret)
+    files, needs = _listed(directory, key, secret)
     found = {path: size for path, size in _walk(directory, "") if path != ENTRY}
     for file in files:
         size = found.pop(file.path, None)
@@ -165,10 +184,12 @@ def read_entry(directory: Path, key: Digest, check: Check, secret: bytes | None)
             with plain_file(directory / file.path) as descriptor:
                 if _digest(descriptor) != (file.size, file.sha256):
                     raise DamagedError(f"{file.path} was changed")
-    return NativeEntry(directory, key, files)
+    return NativeEntry(directory, key, files, needs)
 
 
-def _listed(directory: Path, key: Digest, secret: bytes | None) -> tuple[EntryFile, ...]:
+def _listed(
+    directory: Path, key: Digest, secret: bytes | None
+) -> tuple[tuple[EntryFile, ...], tuple[Need, ...]]:
     data = read_file(directory / ENTRY, _LIMIT)
     if data is None:
         raise DamagedError(f"{ENTRY} is missing")
@@ -180,6 +201,7 @@ def _listed(directory: Path, key: Digest, secret: bytes | None) -> tuple[EntryFi
             EntryFile(str(item["path"]), int(item["size"]), parse_digest(item["sha256"]))
             for item in document["files"]
         )
+        needs = tuple(Need(parse_digest(item["key"]), str(item["path"])) for item in document.get("needs", ()))
         seal = str(document.pop("seal", ""))
         text = _sealed(document)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
@@ -188,7 +210,7 @@ def _listed(directory: Path, key: Digest, secret: bytes | None) -> tuple[EntryFi
         raise DamagedError(f"{ENTRY} lists no files, or one twice")
     if secret is None or not same_seal(seal, seal_of(secret, text)):
         raise DamagedError("it does not bear the seal of this store: it was made elsewhere, or its list was changed")
-    return files
+    return files, needs
 
 
 def _sealed(document: dict[str, object]) -> bytes:

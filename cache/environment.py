@@ -41,6 +41,12 @@ class Installed(NamedTuple):
     """The action key of its artifact for each machine id, or for "target:KEY" when compiled for another machine."""
     source: str
     """Where the package came from: a registry's location, or empty."""
+    requires: Mapping[str, str] = {}
+    """The version of each package that it was linked with."""
+    static: bool = False
+    """Whether the code of those packages is inside its own."""
+    automatic: bool = False
+    """Whether it came only because another package needs it."""
 
 
 class Roots(NamedTuple):
@@ -94,6 +100,10 @@ class Environment:
         entry = self._packages().get(name)
         return tuple(entry["history"]) if entry else ()
 
+    def dependents(self, name: str, version: str) -> list[Installed]:
+        """Return what is installed and linked with `version` of `name`, sorted by name and version."""
+        return [item for item in self.installed() if not item.static and item.requires.get(name) == version]
+
     def roots(self) -> Roots:
         """Return the packages and the artifacts that garbage collection must keep."""
         items = self.installed()
@@ -114,10 +124,14 @@ class Environment:
         natives: Mapping[str, Digest] | None = None,
         source: str = "",
         select: bool = True,
+        requires: Mapping[str, str] | None = None,
+        static: bool = False,
+        automatic: bool = False,
     ) -> Installed:
         """Add a version, or artifacts to an installed version, and select it.
 
-        Artifacts recorded earlier for other machines are kept as long as the package is the same.
+        Artifacts recorded earlier for other machines are kept as long as the package and what it was linked with are
+        the same. What somebody has asked for once is not automatic again.
 
         Raises:
             CacheError, ResourceError: the list cannot be written; it is as before.
@@ -127,12 +141,18 @@ class Environment:
             entry = packages.setdefault(name, {"selected": None, "history": [], "versions": {}})
             text = _spelled(entry, version) or version
             old = entry["versions"].get(text)
-            kept = old["natives"] if old and old["package"] == package else {}
+            same = old is not None and (old["package"], old.get("requires", {}), old.get("static", False)) == (
+                package, dict(requires or {}), static,
+            )  # fmt: skip
+            kept = old["natives"] if same else {}
             entry["versions"][text] = {
                 "package": package,
                 "signers": sorted(signers),
                 "natives": {**kept, **(natives or {})},
                 "source": source,
+                **({"requires": dict(requires)} if requires else {}),
+                **({"static": True} if static else {}),
+                **({"automatic": True} if automatic and (old is None or old.get("automatic")) else {}),
             }
             if select or entry["selected"] is None:
                 _select(entry, text)
@@ -180,13 +200,19 @@ class Environment:
 
         return self._change(change)
 
-    def remove(self, name: str, version: str | None = None) -> list[Installed]:
+    def remove(self, name: str, version: str | None = None, *, force: bool = False) -> list[Installed]:
         """Take `version`, or every version, off the list; the artifacts stay until garbage collection.
 
         When the selected version goes, the one selected before it takes its place, else the highest one left.
 
+        Args:
+            name: the package.
+            version: one of its versions; None means all.
+            force: also what others are linked with. Their artifacts keep what they need.
+
         Raises:
             NotFoundError: it is not installed.
+            UsageError: another package is linked with it.
             CacheError, ResourceError: the list cannot be written.
         """
 
@@ -196,6 +222,8 @@ class Environment:
             if version is not None and text is None:
                 raise _no_version(name, version, entry)
             gone = [_installed(name, item, entry) for item in entry["versions"] if text in (None, item)]
+            if not force:
+                _refuse_needed(packages, gone)
             for item in gone:
                 del entry["versions"][item.version]
             entry["history"] = [item for item in entry["history"] if item in entry["versions"]]
@@ -269,7 +297,29 @@ def _installed(name: str, version: str, entry: Mapping[str, Any]) -> Installed:
         selected=entry["selected"] == version,
         natives={machine: parse_digest(key) for machine, key in facts["natives"].items()},
         source=facts["source"],
+        requires=facts.get("requires", {}),
+        static=facts.get("static", False),
+        automatic=facts.get("automatic", False),
     )
+
+
+def _refuse_needed(packages: Mapping[str, Any], gone: Iterable[Installed]) -> None:
+    going = {(item.name, item.version) for item in gone}
+    needed = {
+        (other, text): (name, version)
+        for other, entry in packages.items()
+        for text, facts in entry["versions"].items()
+        for name, version in facts.get("requires", {}).items()
+        if (name, version) in going and (other, text) not in going and not facts.get("static", False)
+    }
+    if needed:
+        (other, text), (name, version) = min(needed.items())
+        more = f" (and {len(needed) - 1} more)" if len(needed) > 1 else ""
+        raise UsageError(
+            f"{name} {version} is needed by {other} {text}{more}",
+            hint=f"uninstall {other} first, or give --force: {other} keeps the artifact that it is linked with",
+            details={"dependents": [f"{one} {its}" for one, its in sorted(needed)]},
+        )
 
 
 def _select(entry: dict[str, Any], version: str) -> None:

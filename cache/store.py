@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ from visget.cache.content import (
     tidy,
     workspace,
 )
-from visget.cache.entry import Check, NativeEntry, read_entry, write_entry
+from visget.cache.entry import Check, NativeEntry, Need, read_entry, write_entry
 from visget.cache.storekey import ensure_key, read_key
 from visget.digest import Digest, digest_bytes, parse_digest
 from visget.errors import CacheError, ResourceError
@@ -251,7 +251,9 @@ class Store:
             self._touch(path)
         return entry
 
-    def build_native(self, key: Digest, build: Callable[[Path], None]) -> NativeEntry:
+    def build_native(
+        self, key: Digest, build: Callable[[Path], None], *, needs: Sequence[Need] = ()
+    ) -> NativeEntry:
         """Return the artifact named `key`; when it is absent or damaged, have `build` make it.
 
         Of several callers at once, in any number of processes, one builds and the others wait for it.
@@ -259,6 +261,7 @@ class Store:
         Args:
             key: the action key; everything that influences `build` must be in it.
             build: is given an empty directory, and fills it with plain files and directories.
+            needs: the libraries of other artifacts that it will be linked with; they stay as long as it does.
 
         Raises:
             ResourceError: the disk is full or fails.
@@ -280,7 +283,7 @@ class Store:
                 failpoint("store.native.before-build")
                 build(work)
                 failpoint("store.native.built")
-                write_entry(work, key, secret)
+                write_entry(work, key, secret, needs)
                 failpoint("store.native.listed")
                 seal(work)
                 failpoint("store.native.sealed")

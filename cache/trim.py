@@ -157,7 +157,7 @@ def collect(
         CacheError: another process works on the store for longer than `wait`.
     """
     with store.alone(wait), translated("collect garbage", store.root):
-        needed = roots_of(store) if roots is None else roots()
+        needed = with_needs(store, roots_of(store) if roots is None else roots())
         failpoint("gc.roots-read")
         items = _items(store, needed)
         now = store.clock()
@@ -176,6 +176,21 @@ def collect(
             _forget_locks(store)
         kept = sum(item.size for item in items) - sum(item.size for item in going)
         return GcReport(tuple(going), kept, over)
+
+
+def with_needs(store: Store, roots: Roots) -> Roots:
+    """Return `roots` with every artifact that theirs are linked with, directly or not."""
+    found: set[Digest] = set()
+    pending = list(roots.natives)
+    while pending:
+        key = pending.pop()
+        if key not in found:
+            found.add(key)
+            # What is damaged names nothing that could be relied on: it is compiled again, and its needs with it.
+            with contextlib.suppress(DamagedError, OSError):
+                entry = read_entry(store.native_path(key), key, "quick", store.secret())
+                pending += [need.key for need in entry.needs] if entry else []
+    return roots._replace(natives=frozenset(found))
 
 
 def plan(

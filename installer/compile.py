@@ -7,14 +7,15 @@ which package, at which stage, how it ended and what to do. The protocol is docs
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from visget.errors import CompileError, FormatError, RefusedError, ResourceError, UnsupportedError, VisgetError
 from visget.format.findings import Finding, errors
 from visget.format.package import Package, VerifiedPackage
 from visget.format.plaintext import clean_line, clean_text
+from visget.installer.binding import Binding
 from visget.installer.child import ChildError, Reply, run_child
 from visget.installer.frames import Flow, Frame, Part
 from visget.installer.limits import DEFAULT_LIMITS, Limits
@@ -57,6 +58,8 @@ class Compiled:
     """What the VIS rules warned about."""
     sandbox: Level
     """What confined the compiler."""
+    types: Mapping[str, str] = field(default_factory=dict)
+    """The LLVM type of each export."""
 
 
 def check_package(package: Package, limits: Limits = DEFAULT_LIMITS) -> list[Finding]:
@@ -67,13 +70,28 @@ def check_package(package: Package, limits: Limits = DEFAULT_LIMITS) -> list[Fin
         CompileError: LLVM crashed on it.
         ResourceError: it took too much time or memory.
     """
-    return _findings(_ask(package, {"op": "check"}, limits, SILENT))
+    return _findings(_ask(package, {"op": "check", **_about(package, None)}, limits, SILENT))
 
 
 def compile_package(
-    verified: VerifiedPackage, target: Target, limits: Limits = DEFAULT_LIMITS, progress: Progress = SILENT
+    verified: VerifiedPackage,
+    target: Target,
+    limits: Limits = DEFAULT_LIMITS,
+    progress: Progress = SILENT,
+    *,
+    binding: Binding | None = None,
+    merged: Sequence[tuple[VerifiedPackage, Binding]] = (),
 ) -> Compiled:
     """Compile `verified` for `target` in a worker process; try once more with less effort when time runs out.
+
+    Args:
+        verified: the package.
+        target: what it is compiled for.
+        limits: what the worker may use.
+        progress: told about the stages.
+        binding: under which names it is linked with others; None for code that is not.
+        merged: the packages that it depends on, when their code is to become part of its own; what one of them
+            depends on stands before it.
 
     Raises:
         FormatError: the bitcode is malformed.
@@ -83,10 +101,14 @@ def compile_package(
         ResourceError: it needed too much time or memory.
     """
     package = verified.package
-    request = {"op": "compile", "triple": target.triple, "cpu": target.cpu, "features": target.flattened}
+    request: dict[str, object] = {
+        "op": "compile", "triple": target.triple, "cpu": target.cpu, "features": target.flattened,
+        **_about(package, binding), "merge": [_about(one.package, its) for one, its in merged],
+    }  # fmt: skip
+    others = [one.package for one, _ in merged]
     for level in _LEVELS:
         try:
-            reply = _ask(package, {**request, "level": level}, limits, progress)
+            reply = _ask(package, {**request, "level": level}, limits, progress, others)
         except _TooSlowError as error:
             if level == _LEVELS[-1]:
                 raise error.final() from None
@@ -108,6 +130,7 @@ def compile_package(
         seconds=_seconds(reply.head.get("seconds")),
         findings=tuple(findings),
         sandbox=reply.sandbox,
+        types=_types(reply.head.get("types"), package),
     )
 
 
@@ -126,18 +149,34 @@ class _TooSlowError(ResourceError):
         return ResourceError(self.message, hint=self.hint, where=self.where, details=self.details)
 
 
-def _ask(package: Package, head: dict[str, object], limits: Limits, progress: Progress) -> Reply:
+def _about(package: Package, binding: Binding | None) -> dict[str, object]:
+    """Return what the worker has to know about one module."""
     manifest = package.manifest
+    return {
+        "label": _label(package),
+        "name": manifest.name,
+        "exports": list(manifest.exports),
+        "imports": list(manifest.imports),
+        "uses": manifest.used,
+        "uses_of": {use.package: dict(use.symbols) for use in manifest.uses},
+        "profile": manifest.profile,
+        "fp_contract": manifest.fp_contract,
+        "tag": binding.tag if binding else "",
+        "taken": dict(binding.taken) if binding else {},
+    }
+
+
+def _ask(
+    package: Package,
+    request: dict[str, object],
+    limits: Limits,
+    progress: Progress,
+    others: Sequence[Package] = (),
+) -> Reply:
     # The worker parses all three: they come from the package, and the parent has no need to look at them, nor to
     # hold them.
     sections = [_flow(package, kind) for kind in ("bitcode", "lines", "api")]
-    request = {
-        **head,
-        "exports": list(manifest.exports),
-        "imports": list(manifest.imports),
-        "profile": manifest.profile,
-        "fp_contract": manifest.fp_contract,
-    }
+    sections += [_flow(other, kind) for other in others for kind in ("bitcode", "api")]
 
     def on_stage(frame: Frame) -> None:
         stage = str(frame.head["stage"])
@@ -253,6 +292,12 @@ def _seconds(value: object) -> dict[str, float]:
     if not isinstance(value, dict):
         return {}
     return {clean_line(str(name))[:40]: float(taken) for name, taken in value.items() if isinstance(taken, int | float)}
+
+
+def _types(value: object, package: Package) -> dict[str, str]:
+    """Return the types of the exports, as far as the worker, which is not trusted, tells them."""
+    told = value if isinstance(value, dict) else {}
+    return {name: clean_line(str(told[name]))[:1024] for name in package.manifest.exports if name in told}
 
 
 def _last_line(errors_text: str) -> str:
