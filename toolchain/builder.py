@@ -6,14 +6,13 @@ time, the directory, the environment or the number of jobs. A package that break
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from visget.digest import Digest, digest_bytes, digest_file
+from visget.digest import Digest, digest_bytes
 from visget.download import NetworkOptions
-from visget.errors import BuildError, RefusedError, UsageError
+from visget.errors import RefusedError, UsageError
 from visget.format.container import write_container
 from visget.format.findings import Finding, errors, in_order
 from visget.format.headers import encode_headers
@@ -24,15 +23,15 @@ from visget.format.prototypes import Api
 from visget.format.vectorfit import misfits
 from visget.format.verifier import ModuleFacts, check_module, module_facts
 from visget.progress import SILENT, Progress
-from visget.toolchain.build_table import Build
-from visget.toolchain.clang import CompileOptions, Frontend, find_frontend, recorded_flags
-from visget.toolchain.exported import Exported, choose_exports
-from visget.toolchain.frontend import Unit, compile_units
+from visget.toolchain.clang import find_frontend
+from visget.toolchain.exported import Exported
 from visget.toolchain.headers import Headers, read_headers
+from visget.toolchain.inputs import Inputs, from_sources
+from visget.toolchain.interface import choose_interface
 from visget.toolchain.layouts import compare_layouts
 from visget.toolchain.merge import Built, finish, merge_units
 from visget.toolchain.project import Project
-from visget.toolchain.sources import SourceTree, find_headers, find_sources, find_text, source_tree
+from visget.toolchain.sources import SourceTree, find_text, source_tree
 from visget.toolchain.toml_lines import Place
 
 _FP_CONTRACT: Mapping[str, FpContract] = {"strict": "off", "contract": "on", "fast": "fast"}
@@ -87,33 +86,29 @@ def build_package(
         UnsupportedError: there is no suitable compiler.
     """
     frontend = find_frontend(cc, epoch=EPOCH)
-    options = _options(project.build)
     with source_tree(project, cache=cache, network=network, progress=progress) as tree:
         base = (root if root is not None and project.source is None else tree.root).resolve()
-        sources = find_sources(project, base)
-        public = {
-            name: path.resolve().relative_to(base).as_posix() for name, path in find_headers(project, base).items()
-        }
-        units = compile_units(
-            frontend, options, sources, root=base, jobs=jobs, progress=progress, colour=colour
-        )  # fmt: skip
-        progress.step("reading headers", ", ".join(public))
-        headers = read_headers(frontend, options, base, public)
-        used = _used(base, units, public.values())
+        inputs = from_sources(project, frontend, base, jobs=jobs, progress=progress, colour=colour)
+        progress.step("reading headers", ", ".join(inputs.public))
+        headers = read_headers(frontend, inputs.options, inputs.root, inputs.public)
+        used = inputs.used
         texts = _texts(project, base)
-        progress.step("merging", f"{len(units)} unit{'' if len(units) == 1 else 's'}")
-        merged = merge_units(units)
-        exported = _exported(project, headers, merged)
+        progress.step("merging", f"{len(inputs.units)} unit{'' if len(inputs.units) == 1 else 's'}")
+        merged = merge_units(inputs.units)
+        exported = choose_interface(project, headers, merged)
         _check_vectors(project, exported.api)
-        foreign = compare_layouts(frontend, options, base, headers, exported.api, list(public.values()))
+        foreign = compare_layouts(
+            frontend, inputs.options, inputs.root, headers, exported.api, list(inputs.public.values())
+        )
     built = finish(merged, exports=exported.symbols, cleanup=project.build.cleanup)
     progress.step("checking", "the VIS rules")
     facts = module_facts(built.text)
     findings = in_order(
         [
+            *inputs.findings,
             *exported.findings,
             *foreign,
-            *_private_includes(headers, public, used),
+            *_private_includes(headers, inputs.public, used),
             *check_module(
                 built.text, exports=exported.symbols, imports=facts.imports, lines=built.lines, api=exported.api,
                 fp_contract=_FP_CONTRACT[project.build.floating_point],
@@ -128,33 +123,21 @@ def build_package(
             hint="each finding names the place and the remedy",
             details={"findings": findings},
         )
-    manifest = _manifest(project, frontend, options, sources, tree, used, exported, facts)
+    manifest = _manifest(project, inputs, tree, used, exported, facts)
     progress.step("packing", f"{project.package.name} {project.package.version}")
     package = open_package(write_container(manifest, _sections(project, built, exported, headers, texts)))
     check_contents(package)
-    for note in exported.notes:
+    notes = (*inputs.notes, *exported.notes)
+    for note in notes:
         progress.note(note)
     return BuildResult(
         data=package.data,
         package=package,
         findings=findings,
-        warnings="".join(unit.warnings for unit in units),
-        notes=exported.notes,
+        warnings="".join(unit.warnings for unit in inputs.units),
+        notes=notes,
         sources_used=used,
     )
-
-
-def _exported(project: Project, headers: Headers, merged: str) -> Exported:
-    """Return what choose_exports() returns; say of an error which line of visget.toml it comes from."""
-    patterns = {"functions": project.exports.functions, "exclude": project.exports.exclude}
-    try:
-        return choose_exports(headers, merged, **patterns)
-    except UsageError as error:
-        place: Place = ("exports", "headers")
-        for key, listed in patterns.items():
-            if error.details.get("pattern") in listed:
-                place = ("exports", key, listed.index(str(error.details["pattern"])))
-        raise project.wrong(place, error.message, error.hint) from error
 
 
 def _check_vectors(project: Project, api: Api) -> None:
@@ -169,42 +152,6 @@ def _check_vectors(project: Project, api: Api) -> None:
                 where=project.where(*place),
                 details={"key": f"{key} {misfit.vector!r}, step {misfit.step}"},
             )
-
-
-def _options(build: Build) -> CompileOptions:
-    cxx = build.standard is not None and "++" in build.standard
-    return CompileOptions(
-        c_standard=build.standard if build.standard and not cxx else "gnu17",
-        cxx_standard=build.standard if build.standard and cxx else "gnu++17",
-        include=build.include,
-        defines=build.defines,
-        flags=build.flags,
-        floating_point=build.floating_point,
-        float_cast=build.float_cast,
-        language=build.language,
-    )
-
-
-def _used(root: Path, units: Iterable[Unit], headers: Iterable[str]) -> tuple[tuple[str, Digest], ...]:
-    """Return the files of the source tree that were read, with their digests.
-
-    Raises:
-        BuildError: a file outside of the tree was read, so that nobody else could build the same package.
-    """
-    names = set(headers)
-    for unit in units:
-        for spelled in unit.inputs:
-            name = posixpath.normpath(spelled)
-            if name.startswith("/"):
-                name = posixpath.relpath(name, str(root))
-            if name.startswith("../"):
-                raise BuildError(
-                    f"{unit.source} includes {spelled}, which is outside of the source tree",
-                    where=unit.source,
-                    hint="copy the file into the package's sources",
-                )
-            names.add(name)
-    return tuple((name, digest_file(root / name)) for name in sorted(names))
 
 
 def source_digest(used: Sequence[tuple[str, Digest]]) -> Digest:
@@ -254,16 +201,12 @@ def _private_includes(
 
 def _manifest(
     project: Project,
-    frontend: Frontend,
-    options: CompileOptions,
-    sources: Sequence[str],
+    inputs: Inputs,
     tree: SourceTree,
     used: Sequence[tuple[str, Digest]],
     exported: Exported,
     facts: ModuleFacts,
 ) -> Manifest:
-    languages = sorted({options.is_cxx(source) for source in sources})
-    flags = [flag for cxx in languages for flag in recorded_flags(options, cxx=cxx)]
     package = project.package
     return Manifest(
         name=package.name,
@@ -277,8 +220,8 @@ def _manifest(
         constructors=facts.constructors,
         cleanup=project.build.cleanup,
         provenance=Provenance(
-            compiler=f"clang {frontend.version}",
-            flags=tuple(dict.fromkeys(flags)),
+            compiler=inputs.producer,
+            flags=inputs.flags,
             source_digest=tree.digest or source_digest(used),
             source=tree.label,
         ),

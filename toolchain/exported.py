@@ -14,7 +14,7 @@ from typing import Protocol
 from visget.errors import UsageError
 from visget.format.findings import Finding, Severity, in_order
 from visget.format.irtext import Function as IrFunction
-from visget.format.irtext import scan
+from visget.format.irtext import Module, scan, symbols
 from visget.format.prototypes import (
     Api,
     Bool,
@@ -62,12 +62,14 @@ class Exported:
     """What the author should know though nothing is wrong."""
 
 
-def choose_exports(headers: Headers, merged: str, *, functions: Sequence[str], exclude: Sequence[str]) -> Exported:
+def choose_exports(
+    headers: Headers, merged: str | Module, *, functions: Sequence[str], exclude: Sequence[str]
+) -> Exported:
     """Choose the exported functions and check each against the module.
 
     Args:
         headers: what the public headers say.
-        merged: the text of the merged module, before anything is made internal.
+        merged: the merged module, before anything is made internal, or its text.
         functions: patterns of the functions to export.
         exclude: patterns of functions to leave out.
 
@@ -77,7 +79,9 @@ def choose_exports(headers: Headers, merged: str, *, functions: Sequence[str], e
     names = [one.function.name for one in headers.declared]
     _refuse_idle_patterns((*functions, *exclude), names)
     wanted = [one for one in headers.declared if _matches(one.function.name, functions, exclude)]
-    defined = {function.name: function for function in scan(merged).definitions() if function.linkage != "internal"}
+    module = scan(merged) if isinstance(merged, str) else merged
+    defined = {function.name: function for function in module.definitions() if function.linkage != "internal"}
+    defined |= dict(_aliases(module))
     chosen = [one for one in wanted if one.function.name in defined]
     missing = [one.function.name for one in wanted if one.function.name not in defined]
     literal = [name for name in missing if name in functions]
@@ -99,6 +103,16 @@ def choose_exports(headers: Headers, merged: str, *, functions: Sequence[str], e
         findings=in_order(findings),
         notes=tuple(_notes(missing, headers.variables)),
     )
+
+
+def _aliases(module: Module) -> Iterator[tuple[str, IrFunction]]:
+    """Yield the other names of functions, as ``__attribute__((alias))`` makes them; finishing resolves them."""
+    functions = {function.name: function for function in module.definitions()}
+    for item in module.globals:
+        if item.kind == "alias" and item.linkage not in ("internal", "private"):
+            target = functions.get(module.name((symbols(item.value) or [""])[-1]))
+            if target is not None:
+                yield item.name, target
 
 
 def _matches(name: str, functions: Iterable[str], exclude: Iterable[str]) -> bool:

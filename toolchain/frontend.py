@@ -26,14 +26,7 @@ from visget.toolchain.clang import (
     path_flags,
     system_flags,
 )
-
-_COLOUR = re.compile(r"\x1b\[[0-9;]*[mK]")
-# clang has one warning for two things: an old-style definition, which is harmless, and a call whose arguments nobody
-# checked, which goes wrong as soon as a machine passes float, int and pointer differently.
-_UNPROTOTYPED_CALL = re.compile(r"(?:warning|error): passing arguments to .* without a prototype")
-_OLD_DEFINITION = re.compile(r"warning: a function d\w+ without a prototype is deprecated")
-_DIAGNOSTIC = re.compile(r"[^ ].*?: (?:(?:fatal )?error|warning): |In file included from ")
-_COUNT = re.compile(r"\d+ (?:warning|error)s?(?: and \d+ errors?)? generated\.\n?")
+from visget.toolchain.diagnostics import has_unprototyped_call, plain, without_old_definitions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +41,10 @@ class Unit:
     """What clang said, though it succeeded."""
     inputs: tuple[str, ...]
     """The source and every header it read that is not clang's or visget's; as the compiler spelled them."""
+    origin: str = ""
+    """Where it was found when a build system made it: ``libz.a(adler32.o)``."""
+    cxx: bool = False
+    """Whether it is C++."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,33 +181,15 @@ def _compile(
     ran = compilers.run(command, cwd=root)
     if ran.returncode != 0:
         silent = f"{source}: the compiler ended with status {ran.returncode} and said nothing\n"
-        return _without_old_definitions(ran.stderr) or silent
-    said = _without_old_definitions(ran.stderr)
-    if _UNPROTOTYPED_CALL.search(_COLOUR.sub("", said)):
+        return without_old_definitions(ran.stderr) or silent
+    said = without_old_definitions(ran.stderr)
+    if has_unprototyped_call(said):
         # For clang it is a warning, for VIS it is an error.
         return said.replace("warning: ", "error: ")
     skip = (str(frontend.library), str(Path(__file__).resolve().parent))
     names = parse_dependencies(dependencies.read_text(encoding="utf-8", errors="surrogateescape"))
     inputs = tuple(name for name in names if not name.startswith(skip))
-    return Unit(source=source, text=ran.stdout, warnings=said, inputs=inputs)
-
-
-def _without_old_definitions(stderr: str) -> str:
-    """Return what clang said without the warnings of old-style definitions, which some libraries have by hundreds."""
-    blocks: list[list[str]] = [[]]
-    for line in stderr.splitlines(keepends=True):
-        plain = _COLOUR.sub("", line)
-        if _DIAGNOSTIC.match(plain) and not _is_heading(blocks[-1]):
-            blocks.append([])
-        if not _COUNT.fullmatch(plain):
-            blocks[-1].append(line)
-    kept = [block for block in blocks if not _OLD_DEFINITION.search(_COLOUR.sub("", "".join(block)))]
-    return "".join(line for block in kept for line in block)
-
-
-def _is_heading(block: list[str]) -> bool:
-    """Tell whether `block` so far only says which file is included from where."""
-    return bool(block) and all(_COLOUR.sub("", line).startswith("In file included from ") for line in block)
+    return Unit(source=source, text=ran.stdout, warnings=said, inputs=inputs, cxx=cxx)
 
 
 def parse_dependencies(text: str) -> list[str]:
@@ -222,12 +201,11 @@ def parse_dependencies(text: str) -> list[str]:
 
 def _failure(failed: dict[str, str]) -> BuildError:
     stderr = "".join(text if text.endswith("\n") else text + "\n" for text in failed.values())
-    plain = _COLOUR.sub("", stderr)
     files = list(failed)
     hint = None
-    if _UNPROTOTYPED_CALL.search(plain):
+    if has_unprototyped_call(stderr):
         hint = "declare the called function with its parameter types: an unchecked call goes wrong on some machines"
-    elif "outside VIS-1" in plain:
+    elif "outside VIS-1" in plain(stderr):
         hint = "packages must suit every processor: use the library's portable C code"
     count = f"{len(files)} files do" if len(files) > 1 else "the file does"
     where = ", ".join(files[:3]) + (" ..." if len(files) > 3 else "")

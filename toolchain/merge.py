@@ -18,7 +18,7 @@ from visget.errors import BuildError
 from visget.format.lines import LineTable, extract_lines, strip_debug
 from visget.format.module import TRIPLE, ModuleRef, bitcode_of, link, parse_text, text_of
 from visget.toolchain.frontend import Unit
-from visget.toolchain.normalise import internal_text, neutral_text, strong_definitions
+from visget.toolchain.normalise import internal_text, neutral_text, resolved_aliases, strong_definitions
 
 _UNMARKED = re.compile(r"^(declare (?:noundef )?)i32 @(?!llvm\.)", re.MULTILINE)
 _NEUTRAL_FEATURES = "+m,+a,+f,+d,+c"
@@ -46,28 +46,31 @@ def merge_units(units: Sequence[Unit]) -> str:
     return text_of(link(neutral_text(unit.text) for unit in units))
 
 
-def _refuse_duplicates(units: Iterable[Unit]) -> None:
+def _refuse_duplicates(units: Sequence[Unit]) -> None:
     """Name both files of every symbol that is defined twice; LLVM would name one symbol and no file."""
     owners: dict[str, str] = {}
     clashes: list[str] = []
     for unit in units:
         for name in strong_definitions(unit.text):
+            place = f"{unit.source} ({unit.origin})" if unit.origin else unit.source
             if name in owners:
-                clashes.append(f"{name} is defined in {owners[name]} and in {unit.source}")
+                clashes.append(f"{name} is defined in {owners[name]} and in {place}")
             else:
-                owners[name] = unit.source
+                owners[name] = place
     if clashes:
         more = f" ({len(clashes)} symbols in all)" if len(clashes) > 1 else ""
         raise BuildError(
             f"{clashes[0]}{more}",
-            hint="make one of the two static, or leave one file out with [build] exclude",
+            hint="make one of the two static, or leave one file out"
+            + (" with [build] exclude" if not any(unit.origin for unit in units) else " of the library"),
             details={"duplicates": clashes},
         )
 
 
 def finish(merged: str, *, exports: Iterable[str], cleanup: Literal["light", "none"]) -> Built:
     """Turn the merged text into the package's module, in which only `exports` can be seen from outside."""
-    module = parse_text(internal_text(merged, exports))
+    exports = tuple(exports)
+    module = parse_text(internal_text(resolved_aliases(merged, exports), exports))
     if cleanup == "light":
         _run(module, _LIGHT)
     _run(module, _SWEEP)

@@ -37,6 +37,10 @@ _HEAD = (
 _DEFINE = re.compile(rf'^define {_HEAD}(?P<rest>(?:"[^"\n]*"|[^"\n@])*@(?P<name>{NAME})\(.*)$', re.M)
 _GLOBAL = re.compile(rf"^@(?P<name>{NAME}) = {_HEAD}(?P<rest>.*)$", re.M)
 
+_ALIAS = re.compile(rf"^@(?P<name>{NAME}) = [^\n\"]*\balias [^\n]*, ptr @(?P<target>{NAME})\n", re.MULTILINE)
+# Names in quotation marks that do not follow an @ are texts.
+_REFERENCE = re.compile(rf'((?<!@)"[^"\n]*")|@({NAME})')
+
 _LOCAL = frozenset(["private", "internal"])
 _MERGEABLE = frozenset(["available_externally", "linkonce", "linkonce_odr", "weak", "weak_odr", "common", "appending"])
 _DECLARED = frozenset(["external", "extern_weak"])
@@ -67,6 +71,27 @@ def strong_definitions(text: str) -> list[str]:
     """Return the names that `text` defines and that no other unit may define."""
     found = [*_DEFINE.finditer(text), *_GLOBAL.finditer(text)]
     return [plain(match["name"]) for match in found if match["linkage"] not in _NOT_STRONG]
+
+
+def resolved_aliases(text: str, exports: Iterable[str]) -> str:
+    """Return `text` in which an exported function that was only an alias bears its exported name itself.
+
+    An alias may be visible only when what it stands for is exported too (VIS-203): otherwise the function takes the
+    name of its first exported alias.
+    """
+    kept = frozenset(exports)
+    renamed: dict[str, str] = {}
+    for match in _ALIAS.finditer(text):
+        name, target = plain(match["name"]), plain(match["target"])
+        if name in kept and target not in kept and target not in renamed:
+            renamed[target] = match["name"]
+    if not renamed:
+        return text
+    gone = set(renamed.values())
+    text = _ALIAS.sub(lambda match: "" if match["name"] in gone else match[0], text)
+    return _REFERENCE.sub(
+        lambda match: match[0] if match[1] else f"@{renamed.get(plain(match[2]), match[2])}", text
+    )
 
 
 def internal_text(text: str, exports: Iterable[str]) -> str:

@@ -145,18 +145,19 @@ def _at(project: Project, place: Place) -> Iterator[None]:
         raise project.wrong(place, error.message, error.hint) from error
 
 
-def find_headers(project: Project, root: Path) -> dict[str, Path]:
+def find_headers(project: Project, root: Path, include: Sequence[str] | None = None) -> dict[str, Path]:
     """Return the public headers by the names under which programs include them.
 
-    Each is looked for in the directories of ``build.include``, in order, then at the root.
+    Each is looked for in the directories of `include` (by default ``build.include``), in order, then at the root.
 
     Raises:
         UsageError: a header is not there.
     """
     found: dict[str, Path] = {}
+    directories = project.build.include if include is None else include
     for index, name in enumerate(project.exports.headers):
         key: Place = ("exports", "headers", index)
-        places = [root / directory for directory in project.build.include] + [root]
+        places = [root / directory for directory in directories] + [root]
         place = next((place for place in places if (place / name).is_file()), None)
         if place is None:
             raise project.wrong(

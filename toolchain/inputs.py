@@ -1,0 +1,159 @@
+"""The three ways to the units of a package: visget's own compiler, a build system's output, bitcode that is there.
+
+Invariant: whichever way they came, what leaves here is the same kind of thing, and everything after it (merging, rules,
+interface, packing) does not know the way. The spec is docs/spec/front-end.md, sections 1, 8 and 9.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from visget.digest import Digest, digest_file
+from visget.errors import BuildError, UsageError
+from visget.format.findings import Finding
+from visget.progress import Progress
+from visget.toolchain.bitcode_units import read_unit, sorted_units
+from visget.toolchain.build_table import Build
+from visget.toolchain.clang import CompileOptions, Frontend, recorded_flags
+from visget.toolchain.frontend import Unit, compile_units
+from visget.toolchain.project import Project
+from visget.toolchain.sources import find_headers, find_sources
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """What a package is made of."""
+
+    root: Path
+    """The directory that all names are relative to."""
+    units: list[Unit]
+    """The compiled files, in the order in which they are merged."""
+    options: CompileOptions
+    """With what the public headers are read."""
+    public: dict[str, str]
+    """Path of each public header relative to the root, by its include name."""
+    producer: str
+    """Who compiled, for the provenance."""
+    flags: tuple[str, ...]
+    """With which flags, for the provenance."""
+    findings: list[Finding] = field(default_factory=list)
+    """What is doubtful about the way they were made."""
+    notes: tuple[str, ...] = ()
+    """What the author should know though nothing is wrong."""
+    hidden: tuple[str, ...] = ()
+    """Paths of this machine that must not be in the module."""
+
+    @property
+    def used(self) -> tuple[tuple[str, Digest], ...]:
+        """Every file of the source tree that was read by a compiler, with its digest, sorted by name."""
+        names = set(self.public.values()).union(*(unit.inputs for unit in self.units))
+        return tuple((name, digest_file(self.root / name)) for name in sorted(names) if (self.root / name).is_file())
+
+
+def compile_options(build: Build) -> CompileOptions:
+    """Return what the table [build] says to the compiler."""
+    cxx = build.standard is not None and "++" in build.standard
+    return CompileOptions(
+        c_standard=build.standard if build.standard and not cxx else "gnu17",
+        cxx_standard=build.standard if build.standard and cxx else "gnu++17",
+        include=build.include,
+        defines=build.defines,
+        flags=build.flags,
+        floating_point=build.floating_point,
+        float_cast=build.float_cast,
+        language=build.language,
+    )
+
+
+def public_headers(project: Project, root: Path, include: Sequence[str]) -> dict[str, str]:
+    """Return the path of each public header relative to `root`, by its include name.
+
+    Raises:
+        UsageError: a header is in none of the directories.
+    """
+    found = find_headers(project, root, include)
+    return {name: path.resolve().relative_to(root).as_posix() for name, path in found.items()}
+
+
+def flags_of(options: CompileOptions, units: Iterable[Unit]) -> tuple[str, ...]:
+    """Return the flags that the provenance names: those of the languages of `units`."""
+    languages = sorted({unit.cxx for unit in units}) or [False]
+    return tuple(dict.fromkeys(flag for cxx in languages for flag in recorded_flags(options, cxx=cxx)))
+
+
+def from_sources(
+    project: Project, frontend: Frontend, root: Path, *, jobs: int, progress: Progress, colour: bool
+) -> Inputs:
+    """Compile the files that [build] sources names.
+
+    Raises:
+        BuildError: clang refused one of them, or one includes a file outside of the tree.
+        UsageError: a pattern matches nothing, or a public header is not there.
+    """
+    options = compile_options(project.build)
+    sources = find_sources(project, root)
+    public = public_headers(project, root, project.build.include)
+    units = compile_units(frontend, options, sources, root=root, jobs=jobs, progress=progress, colour=colour)
+    return Inputs(
+        root=root, units=inside_root(units, root), options=options, public=public,
+        producer=f"clang {frontend.version}", flags=flags_of(options, units),
+    )  # fmt: skip
+
+
+def inside_root(units: Iterable[Unit], root: Path) -> list[Unit]:
+    """Return `units` with the names of their inputs relative to `root`.
+
+    Raises:
+        BuildError: a file outside of the tree was read, so that nobody else could build the same package.
+    """
+    result = []
+    for unit in units:
+        names = []
+        for spelled in unit.inputs:
+            name = posixpath.normpath(spelled)
+            if name.startswith("/"):
+                name = posixpath.relpath(name, str(root))
+            if name.startswith("../"):
+                raise BuildError(
+                    f"{unit.source} includes {spelled}, which is outside of the source tree",
+                    where=unit.source,
+                    hint="copy the file into the package's sources",
+                )
+            names.append(name)
+        result.append(replace(unit, inputs=tuple(names)))
+    return result
+
+
+def from_bitcode(project: Project, files: Sequence[Path], root: Path) -> Inputs:
+    """Take modules that another front end wrote.
+
+    Raises:
+        BuildError: a file is not bitcode of this LLVM.
+        UsageError: a file or a public header is not there.
+    """
+    options = compile_options(project.build)
+    units, producers = [], []
+    for path in files:
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise UsageError(f"cannot read the bitcode: {error.strerror}", where=str(path)) from error
+        unit, producer = read_unit(data, origin=path.name, foreign=True)
+        units.append(unit)
+        producers.append(producer.name or "unknown front end")
+    return Inputs(
+        root=root,
+        units=[_without_inputs(unit) for unit in sorted_units(units)],
+        options=options,
+        public=public_headers(project, root, project.build.include),
+        producer=", ".join(dict.fromkeys(producers)),
+        flags=(),
+    )
+
+
+def _without_inputs(unit: Unit) -> Unit:
+    """Return `unit` without the names of its sources: they were read by somebody else, somewhere else."""
+    return replace(unit, inputs=())
