@@ -101,7 +101,7 @@ def stand_ins(target: Target, needed: Iterable[str], helpers: frozenset[str]) ->
     """
     homes: dict[str, list[str]] = {}
     for name in sorted(needed):
-        if name in helpers:
+        if name in helpers or name.startswith("_Unwind_"):
             home = "libgcc_s.so.1"
         elif target.libc == "musl":
             home = "libc.so"

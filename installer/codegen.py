@@ -18,7 +18,7 @@ import llvmlite.binding as llvm
 
 from visget.errors import CompileError, RefusedError, UnsupportedError
 from visget.format.module import ModuleRef, parse_text, text_of
-from visget.installer.legalise import legalise, place_constructors
+from visget.installer.legalise import PERSONALITY, legalise, name_personality, place_constructors
 from visget.installer.support import with_support
 
 OPTIMISED = 3
@@ -85,6 +85,7 @@ def generate(
         CompileError: the module cannot be expressed on the target.
         UnsupportedError: the target, or a built-in that the package needs, is unknown.
     """
+    exports = frozenset(exports)
     clock = _Clock(announce)
     clock.begin("legalise")
     legalised = legalise(text, machine.arch, chars=frozenset(chars))
@@ -93,7 +94,7 @@ def generate(
     module.triple = machine.triple
     module.data_layout = str(target.target_data)
     # llvmlite lists functions and variables only; the rules of VIS-1 have seen to it that aliases name exports.
-    _hide_all_but(module, frozenset(exports) - set(_ALIAS.findall(legalised.text)))
+    _hide_all_but(module, exports - set(_ALIAS.findall(legalised.text)))
     module.verify()
     clock.begin("optimise")
     if machine.level > 1:
@@ -102,8 +103,29 @@ def generate(
     clock.begin("emit")
     if any(value.name in _STRUCTORS for value in module.global_variables):
         module = parse_text(place_constructors(text_of(module)))
+    if any(value.name == PERSONALITY and not value.is_declaration for value in module.functions):
+        module = parse_text(name_personality(text_of(module), exports))
     native = target.emit_object(module)
     return Generated(object=bytes(native), seconds=clock.end())
+
+
+def generate_unit(text: str, machine: Machine) -> bytes:
+    """Compile one unit of a program, in which every symbol keeps its linkage.
+
+    Raises:
+        CompileError: the module cannot be expressed on the target.
+        UnsupportedError: the target, or a built-in that the unit needs, is unknown.
+    """
+    legalised = legalise(text, machine.arch)
+    module = parse_text(with_support(legalised.text, machine.arch, machine.libc, legalised.builtins))
+    target = _target_machine(machine)
+    module.triple = machine.triple
+    module.data_layout = str(target.target_data)
+    module.verify()
+    _optimise(module, target, machine.level)
+    if any(value.name in _STRUCTORS for value in module.global_variables):
+        module = parse_text(place_constructors(text_of(module)))
+    return bytes(target.emit_object(module))
 
 
 class _Clock:

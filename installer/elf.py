@@ -16,12 +16,12 @@ ET_REL, ET_DYN = 1, 3
 SHT_SYMTAB, SHT_RELA, SHT_DYNAMIC, SHT_NOBITS, SHT_REL, SHT_DYNSYM, SHT_GROUP = 2, 4, 6, 8, 9, 11, 17
 SHT_INIT_ARRAY, SHT_FINI_ARRAY, SHT_PREINIT_ARRAY = 14, 15, 16
 SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR = 1, 2, 4
-PT_LOAD, PT_DYNAMIC, PT_INTERP = 1, 2, 3
+PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_TLS = 1, 2, 3, 7
 PT_GNU_STACK, PT_GNU_RELRO = 0x6474E551, 0x6474E552
 PF_X, PF_W = 1, 2
 STB_LOCAL, STB_GLOBAL, STB_WEAK, STB_GNU_UNIQUE = 0, 1, 2, 10
 STT_OBJECT, STT_FUNC, STT_TLS, STT_GNU_IFUNC = 1, 2, 6, 10
-STV_DEFAULT, STV_PROTECTED = 0, 3
+STV_DEFAULT, STV_HIDDEN, STV_PROTECTED = 0, 2, 3
 SHN_UNDEF = 0
 DT_NULL, DT_NEEDED, DT_INIT, DT_FINI, DT_SONAME, DT_RPATH, DT_TEXTREL = 0, 1, 12, 13, 14, 15, 22
 DT_INIT_ARRAY, DT_FINI_ARRAY, DT_RUNPATH, DT_FLAGS, DT_PREINIT_ARRAY = 25, 26, 29, 30, 32
@@ -52,6 +52,7 @@ class Section:
     offset: int
     size: int
     link: int
+    info: int
     align: int
 
 
@@ -110,6 +111,20 @@ class ElfFile:
                         visibility=other & 3,
                         section=index,
                     )
+
+    def group_names(self) -> list[str]:
+        """Return the names of the symbols that stand for the groups of sections (SHT_GROUP)."""
+        found = []
+        for section in self.sections:
+            if section.type == SHT_GROUP:
+                if not 1 <= section.link <= len(self.sections):
+                    raise FormatError("a group of sections of the ELF file has no symbol table")
+                table = self.sections[section.link - 1]
+                if section.info >= table.size // _SYMBOL.size:
+                    raise FormatError("a group of sections of the ELF file names a symbol that is not there")
+                row = _cut(self.data, table.offset + section.info * _SYMBOL.size, _SYMBOL.size, "a symbol")
+                found.append(_text(_linked(self, table), _SYMBOL.unpack(row)[0], "symbol"))
+        return found
 
     def relocation_types(self) -> set[int]:
         """Return the types of relocations that occur."""
@@ -171,6 +186,7 @@ def read_elf(data: bytes) -> ElfFile:
                 offset=row[4],
                 size=row[5],
                 link=row[6],
+                info=row[7],
                 align=row[8],
             )
             for row in raw[1:]

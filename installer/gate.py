@@ -22,10 +22,10 @@ from visget.installer.target import Target
 _DATA_LIMIT = 256 << 20
 _COMMON_SECTIONS = (
     r"|\.text(\..*)?|\.rodata(\..*)?|\.data(\..*)?|\.bss(\..*)?|\.tdata(\..*)?|\.tbss(\..*)?|\.symtab|\.strtab|\.shstrtab"
-    r"|\.eh_frame|\.comment|\.debug_.*|\.riscv\.attributes|\.sdata(\..*)?|\.sbss(\..*)?|\.srodata(\..*)?"
+    r"|\.eh_frame|\.gcc_except_table(\..*)?|\.comment|\.debug_.*|\.riscv\.attributes|\.sdata(\..*)?|\.sbss(\..*)?|\.srodata(\..*)?"
     r"|\.note\.gnu\.property|\.note\.GNU-stack"
 )
-_OBJECT_SECTION = re.compile(r"(\.rela\..*|\.symtab_shndx|\.llvm_addrsig" + _COMMON_SECTIONS + r")\Z")
+_OBJECT_SECTION = re.compile(r"(\.rela\..*|\.symtab_shndx|\.llvm_addrsig|\.group" + _COMMON_SECTIONS + r")\Z")
 _LIBRARY_SECTION = re.compile(
     r"(\.dynsym|\.dynstr|\.dynamic|\.hash|\.gnu\.hash|\.gnu\.version(_[rd])?|\.rela\.(dyn|plt)|\.relr\.dyn"
     r"|\.plt(\.got|\.sec)?|\.got(\.plt)?|\.eh_frame_hdr|\.relro_padding|\.bss\.rel\.ro" + _COMMON_SECTIONS + r")\Z"
@@ -35,7 +35,11 @@ _NEEDED = re.compile(
     r"(libc\.so|libc\.so\.6|libm\.so\.6|libpthread\.so\.0|libgcc_s\.so\.1|libc\.musl-[a-z0-9_]+\.so\.1"
     r"|ld-linux-(x86-64\.so\.2|aarch64\.so\.1|riscv64-lp64d\.so\.1))\Z"
 )
+# LLVM reaches the function that reads a landing pad's tables through a variable of this name, in a group of its own,
+# which linkers fold with others of that name. The installer names that function after the package.
+_PERSONALITY = re.compile(r"DW\.ref\.vis_personality_[0-9a-f]{16}\Z")
 _ALIGNMENT_LIMIT = 1 << 16
+_THREAD_LOCAL_LIMIT = 1 << 20
 # Contents, tables, notes, and what is specific to LLVM and to processors (unwinding, attributes). The rest makes
 # linkers and loaders act.
 _SECTION_TYPES = frozenset([0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 18, 19, 0x6FFF4C03, 0x70000001, 0x70000003]) | frozenset(
@@ -51,6 +55,8 @@ _KNOWN_TAGS = frozenset(
 )
 _KNOWN_FLAGS = elf.DF_SYMBOLIC | elf.DF_TEXTREL | elf.DF_BIND_NOW | elf.DF_STATIC_TLS
 _IRELATIVE = {"x86_64": 37, "aarch64": 1032, "riscv64": 58}
+# R_*_TPOFF64, R_*_TPREL64: a place in the part of each thread's storage that is fixed when the program starts.
+_STATIC_TLS = {"x86_64": 18, "aarch64": 1030, "riscv64": 11}
 _FORBIDDEN_TAGS = {
     elf.DT_RPATH: "a library search path (DT_RPATH)",
     elf.DT_RUNPATH: "a library search path (DT_RUNPATH)",
@@ -78,6 +84,14 @@ class Promise:
     """The symbols that it leaves to the C library; what the compiler calls by itself is allowed besides."""
     constructors: bool
     """Whether code may run when the library is loaded."""
+    bound: frozenset[str] = frozenset()
+    """The names that visget gives the exports for other packages (visget/installer/binding.py)."""
+    taken: frozenset[str] = frozenset()
+    """The names of that kind that come from its dependencies."""
+    libraries: frozenset[str] = frozenset()
+    """What the libraries of its dependencies call themselves."""
+    run_path: str | None = None
+    """Where the loader looks for them."""
 
 
 def gate_object(data: bytes, promise: Promise) -> frozenset[str]:
@@ -89,12 +103,14 @@ def gate_object(data: bytes, promise: Promise) -> frozenset[str]:
     try:
         file = elf.read_elf(data)
         symbols = list(file.symbols(elf.SHT_SYMTAB))
+        groups = file.group_names()
     except FormatError as error:
         raise _refused("object file", promise, [error.message]) from error
     found = _head(file, promise, elf.ET_REL, "an object file")
     found += _sections(file, promise, _OBJECT_SECTION)
-    if any(section.type == elf.SHT_GROUP for section in file.sections):
+    if not all(_PERSONALITY.match(name) for name in groups):
         found.append("it has section groups, whose symbols other files could replace")
+    symbols = [symbol for symbol in symbols if not _is_personality(symbol)]
     found += _symbols(symbols, promise, {s.name for s in symbols if s.defined and s.binding != elf.STB_LOCAL})
     if found:
         raise _refused("object file", promise, found)
@@ -114,13 +130,17 @@ def gate_library(data: bytes, promise: Promise, *, soname: str) -> tuple[str, ..
         tags = file.dynamic()
         needed = tuple(file.dynamic_text(value) for tag, value in tags if tag == elf.DT_NEEDED)
         names = [file.dynamic_text(value) for tag, value in tags if tag == elf.DT_SONAME]
+        run_paths = [file.dynamic_text(value) for tag, value in tags if tag == elf.DT_RUNPATH]
         relocations = file.relocation_types()
     except FormatError as error:
         raise _refused("library", promise, [error.message]) from error
     found = _head(file, promise, elf.ET_DYN, "a shared library")
     found += _sections(file, promise, _LIBRARY_SECTION)
     found += _segments(file.segments)
-    found += [f"it has {_FORBIDDEN_TAGS[tag]}" for tag, _ in tags if tag in _FORBIDDEN_TAGS]
+    allowed = {elf.DT_RUNPATH} if promise.run_path else set()
+    found += [f"it has {_FORBIDDEN_TAGS[tag]}" for tag, _ in tags if tag in _FORBIDDEN_TAGS.keys() - allowed]
+    if promise.run_path and run_paths != [promise.run_path]:
+        found.append(f"its library search path is {', '.join(run_paths) or 'missing'} and not {promise.run_path}")
     found += [
         f"its dynamic section has the tag {tag:#x}, which packages may not have"
         for tag, _ in tags
@@ -134,17 +154,29 @@ def gate_library(data: bytes, promise: Promise, *, soname: str) -> tuple[str, ..
         found.append("it has relocations in code (DF_TEXTREL)")
     if not promise.constructors and any(tag in (elf.DT_INIT_ARRAY, elf.DT_FINI_ARRAY) for tag, _ in tags):
         found.append("it has constructors or destructors that its manifest does not announce")
-    found += [f"it needs {name!r}, which is not part of the C library" for name in needed if not _NEEDED.match(name)]
+    found += [
+        f"it needs {name!r}, which is not part of the C library"
+        for name in needed
+        if not _NEEDED.match(name) and name not in promise.libraries
+    ]
     if names != [soname]:
         found.append(f"it calls itself {', '.join(names) or 'nothing'} and not {soname}")
     if _IRELATIVE.get(promise.target.arch) in relocations:
         found.append("it has functions that are chosen by running code while it is loaded (IRELATIVE)")
+    if _STATIC_TLS.get(promise.target.arch) in relocations or any(
+        tag == elf.DT_FLAGS and value & elf.DF_STATIC_TLS for tag, value in tags
+    ):
+        found.append("it wants its thread-local variables where there is room for few libraries (static TLS)")
     found += _symbols(symbols, promise, {s.name for s in symbols if s.defined})
     # Hidden ones are not among the dynamic symbols.
     found += [f"{symbol.name} is an indirect function (ifunc)" for symbol in every if symbol.type == elf.STT_GNU_IFUNC]
     if found:
         raise _refused("library", promise, found)
     return needed
+
+
+def _is_personality(symbol: elf.Symbol) -> bool:
+    return symbol.defined and symbol.visibility == elf.STV_HIDDEN and _PERSONALITY.match(symbol.name) is not None
 
 
 def _head(file: elf.ElfFile, promise: Promise, kind: int, what: str) -> list[str]:
@@ -195,6 +227,9 @@ def _segments(segments: Iterable[elf.Segment]) -> list[str]:
     for segment in segments:
         if segment.type == elf.PT_INTERP:
             found.append("it names a program interpreter")
+        if segment.type == elf.PT_TLS and segment.memory > _THREAD_LOCAL_LIMIT:
+            found.append(f"it has {segment.memory >> 10} KiB of variables for each thread; the limit is "
+                         f"{_THREAD_LOCAL_LIMIT >> 10} KiB")  # fmt: skip
         if segment.type == elf.PT_LOAD and segment.flags & elf.PF_W and segment.flags & elf.PF_X:
             found.append("it has a segment that is both writable and executable")
     if not any(segment.type == elf.PT_GNU_RELRO for segment in segments) and any(
@@ -205,7 +240,8 @@ def _segments(segments: Iterable[elf.Segment]) -> list[str]:
 
 
 def _symbols(symbols: Collection[elf.Symbol], promise: Promise, visible: set[str]) -> list[str]:
-    missing, extra = promise.exports - visible, visible - promise.exports
+    promised = promise.exports | promise.bound
+    missing, extra = promised - visible, visible - promised
     found = [f"{name} is exported by the manifest but not by the code" for name in sorted(missing)]
     found += [f"{name[:80]} is exported by the code but not by the manifest" for name in sorted(extra)]
     for name in sorted(visible):
@@ -216,14 +252,16 @@ def _symbols(symbols: Collection[elf.Symbol], promise: Promise, visible: set[str
             found.append(f"{symbol.name} is an indirect function (ifunc)")
         if symbol.binding == elf.STB_GNU_UNIQUE:
             found.append(f"{symbol.name} is a symbol that all libraries of a process share (STB_GNU_UNIQUE)")
-        if symbol.name in promise.exports and symbol.defined:
+        if symbol.name in promised and symbol.defined:
             if symbol.visibility not in (elf.STV_DEFAULT, elf.STV_PROTECTED):
                 found.append(f"{symbol.name} is exported by the manifest but hidden in the code")
             if symbol.type == elf.STT_TLS:
                 found.append(f"{symbol.name} is a thread-local variable, which cannot be exported")
-        if symbol.binding != elf.STB_LOCAL and not SYMBOL.match(symbol.name):
+        visgets = symbol.name in promise.bound or symbol.name in promise.taken
+        if symbol.binding != elf.STB_LOCAL and not visgets and not SYMBOL.match(symbol.name):
             found.append(f"{symbol.name[:80]!r} is not a name that a symbol may have")
-    unknown = {symbol.name for symbol in symbols if not symbol.defined} - promise.imports - COMPILER_MADE
+    unknown = {symbol.name for symbol in symbols if not symbol.defined}
+    unknown -= promise.imports | promise.taken | COMPILER_MADE
     found += [f"{name[:80]} is needed but not among the manifest's imports" for name in sorted(unknown)]
     return found
 

@@ -11,14 +11,18 @@ docs/spec/pipeline.md, section "Legalisation".
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from visget.errors import CompileError, UnsupportedError
 
 ARCHITECTURES = ("x86_64", "aarch64", "riscv64")
 """The architectures that neutral IR can be legalised for."""
+
+PERSONALITY = "__gxx_personality_v0"
+"""The function of C++ that reads the tables of landing pads, where the module defines it itself."""
 
 VA_FAMILY = (
     "vprintf", "vfprintf", "vsprintf", "vsnprintf", "vdprintf", "vasprintf",
@@ -58,6 +62,7 @@ _BYTE_CALL = re.compile(
     r"^(  (?:%[^\s]+ = )?(?:tail |notail )?call(?: [a-z]+)*?) signext((?: noundef)?) (i8 [@%(])", re.MULTILINE
 )
 
+_PERSONALITY = re.compile(f"@{PERSONALITY}" + _END)
 _DEFAULT_PRIORITY = 65535
 _VA_INTRINSICS = {
     "start": "declare void @llvm.va_start.p0(ptr)\n",
@@ -147,6 +152,21 @@ def place_constructors(text: str) -> str:
 
 def _used(count: int, items: str) -> str:
     return f'@llvm.compiler.used = appending global [{count} x ptr] [{items}], section "llvm.metadata"\n'
+
+
+def name_personality(text: str, exports: Iterable[str]) -> str:
+    """Name the module's own function for landing pads after the package's `exports`.
+
+    Code reaches it through a variable that is named after it and that linkers fold with others of that name. Under the
+    usual name, a C++ program that is linked with the package's archive would use its own function for the package's
+    tables, or the other way round. (This comes after optimisation, because LLVM knows the usual name.)
+    """
+    mark = hashlib.sha256("\n".join(sorted(exports)).encode()).hexdigest()[:16]
+
+    def rename(found: re.Match[str]) -> str:
+        return f"@vis_personality_{mark}"
+
+    return outside_strings(text, (f"@{PERSONALITY}",), lambda piece: _PERSONALITY.sub(rename, piece))
 
 
 def add_destructor(text: str, function: str) -> str:

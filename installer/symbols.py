@@ -17,10 +17,13 @@ _REAL = """
     nextafter nexttoward pow remainder remquo rint round scalbln scalbn sin sinh sqrt tan tanh tgamma trunc exp10
     roundeven sincos fmaximum fminimum fmaximum_num fminimum_num __fpclassify __signbit __finite __isinf __isnan
     cabs cacos cacosh carg casin casinh catan catanh ccos ccosh cexp cimag clog conj cpow cproj creal csin csinh csqrt
-    ctan ctanh
+    ctan ctanh drem j0 j1 jn lgamma_r scalb significand y0 y1 yn
     """.split()  # noqa: SIM905 -- a list of a hundred quoted words is harder to read
 MATH = frozenset(name + suffix for name in _REAL for suffix in ("", "f", "l")) | {"signgam"}
 """What glibc keeps in libm.so.6 rather than in libc.so.6."""
+
+UNWINDER = frozenset(["_Unwind_Resume"])
+"""What LLVM calls behind a landing pad; packages import more of the unwinder, which all lives in libgcc_s."""
 
 LOADER_MADE = frozenset(["__tls_get_addr"])
 """What glibc keeps in its dynamic loader."""
@@ -62,5 +65,5 @@ BUILT_IN_CALLS = frozenset(
 LINKER_MADE = frozenset(["_GLOBAL_OFFSET_TABLE_", "__dso_handle", "_DYNAMIC"])
 """What every linker defines by itself."""
 
-COMPILER_MADE = LIBRARY_CALLS | SUPPORT_CALLS | LOADER_MADE | LINKER_MADE | BUILT_IN_CALLS
+COMPILER_MADE = LIBRARY_CALLS | SUPPORT_CALLS | LOADER_MADE | LINKER_MADE | BUILT_IN_CALLS | UNWINDER
 """Every undefined symbol that may occur without being a package's import."""

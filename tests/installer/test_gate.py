@@ -9,7 +9,13 @@ import pytest
 from native_code import EXPORTS, GENERIC, IMPORTS, SIMPLE, exported, object_of, promise, zig
 
 from visget.errors import EXIT_REFUSED, RefusedError
+from visget.installer import elf
+from visget.installer.clibrary import LOADERS, stand_ins
+from visget.installer.codegen import Machine, generate
 from visget.installer.gate import Promise, gate_library, gate_object
+from visget.installer.legalise import name_personality
+from visget.installer.link import find_linker, link_library
+from visget.installer.symbols import SUPPORT_CALLS
 from visget.installer.target import ARCHITECTURES, LIBCS, baseline
 
 llvm.initialize_all_targets()
@@ -382,3 +388,109 @@ def test_requests_to_the_loader(tmp_path: Path, tag: int, flags: int) -> None:
     assert f"it asks the loader for something that packages may not have (flags {unknown:#x})" in library_violations(
         data
     )
+
+
+LANDING = """
+declare void @g()
+declare void @h()
+define internal i32 @__gxx_personality_v0(i32 %a, i32 %b, i64 %c, ptr %d, ptr %e) {
+  ret i32 8
+}
+define i32 @f() uwtable personality ptr @__gxx_personality_v0 {
+  invoke void @g() to label %on unwind label %off
+on:
+  ret i32 1
+off:
+  %what = landingpad { ptr, i32 } cleanup
+  call void @h()
+  resume { ptr, i32 } %what
+}
+"""
+WITH_G = promise(frozenset(["f"]), frozenset(["g", "h"]))
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_landing_pads_pass_when_their_function_bears_the_package_s_mark(arch: str) -> None:
+    """Under its usual name it is in a group that a program's own would be folded with."""
+    target = baseline(arch, "gnu")
+    machine = Machine(triple=target.triple, cpu=target.cpu, features=target.flattened)
+    content = generate(LANDING, machine, exports=["f"], announce=lambda stage: None).object
+    assert b"DW.ref.vis_personality_" in content
+    needed = gate_object(content, promise(frozenset(["f"]), frozenset(["g", "h"]), target))
+    assert needed == {"g", "h", "_Unwind_Resume"}
+    assert stand_ins(target, needed, SUPPORT_CALLS)["libgcc_s.so.1"] == ["_Unwind_Resume"]
+    usual = violations(object_of(LANDING, target), promise(frozenset(["f"]), frozenset(["g", "h"]), target))
+    assert "it has section groups, whose symbols other files could replace" in usual
+    assert "DW.ref.__gxx_personality_v0 is exported by the code but not by the manifest" in usual
+
+
+def test_two_packages_have_two_marks() -> None:
+    renamed = [name_personality(LANDING, exports) for exports in (["f"], ["f", "g"], ["f"])]
+    assert renamed[0] == renamed[2] != renamed[1]
+    assert "__gxx_personality_v0" not in renamed[0]
+    assert name_personality('c"@__gxx_personality_v0" @__gxx_personality_v01', []) == (
+        'c"@__gxx_personality_v0" @__gxx_personality_v01'
+    )
+
+
+def test_a_mark_that_others_can_see_is_none() -> None:
+    """Hidden, or it would be exported."""
+    name = "DW.ref.vis_personality_" + "0" * 16
+    module = f'module asm ".data"\nmodule asm ".weak {name}"\nmodule asm "{name}: .quad 0"\n'
+    assert violations(object_of(FUNCTION + module), ONLY_F) == [
+        f"{name} is exported by the code but not by the manifest",
+        f"{name!r} is not a name that a symbol may have",
+    ]
+
+
+def test_groups_that_lead_nowhere() -> None:
+    content = bytearray(object_of(LANDING))
+    file = elf.read_elf(bytes(content))
+    table = int.from_bytes(content[40:48], "little")
+    group = 1 + next(n for n, section in enumerate(file.sections) if section.type == elf.SHT_GROUP)
+    for field, value, complaint in ((44, 1 << 20, "names a symbol that is not there"), (40, 999, "no symbol table")):
+        changed = bytearray(content)
+        changed[table + 64 * group + field : table + 64 * group + field + 4] = value.to_bytes(4, "little")
+        found = violations(bytes(changed), WITH_G)
+        assert len(found) == 1 and complaint in found[0]
+
+
+THREADS = "@v = internal thread_local{model} global [{size} x i8] zeroinitializer\n" + (
+    "define ptr @f() {{\n  %p = call ptr @llvm.threadlocal.address.p0(ptr @v)\n  ret ptr %p\n}}\n"
+    "declare ptr @llvm.threadlocal.address.p0(ptr)\n"
+)
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_variables_of_threads_are_found_by_a_call(tmp_path: Path, arch: str) -> None:
+    """Libraries that are loaded late have no other place for them."""
+    target = baseline(arch, "gnu")
+    wish = promise(frozenset(["f"]), frozenset(), target)
+    linker = find_linker("zig", target)
+    assert linker is not None
+    for model, passes in (("", True), ("(localdynamic)", True), ("(initialexec)", False)):
+        content = object_of(THREADS.format(model=model, size=100), target)
+        needed = gate_object(content, wish)
+        made = link_library(
+            linker, content, target=target, soname="libf.so", exports=["f"], needed=needed, scratch=tmp_path
+        )
+        if passes:
+            loader = gate_library(made.library, wish, soname="libf.so")
+            assert set(loader) <= {LOADERS[arch]}
+        else:
+            assert library_violations(made.library, wish) == [
+                "it wants its thread-local variables where there is room for few libraries (static TLS)"
+            ]
+
+
+def test_variables_of_threads_are_few(tmp_path: Path) -> None:
+    target = GENERIC
+    linker = find_linker("zig", target)
+    assert linker is not None
+    content = object_of(THREADS.format(model="", size=3 << 20), target)
+    made = link_library(
+        linker, content, target=target, soname="libf.so", exports=["f"], needed=["__tls_get_addr"], scratch=tmp_path
+    )
+    assert library_violations(made.library) == [
+        "it has 3072 KiB of variables for each thread; the limit is 1024 KiB"
+    ]
