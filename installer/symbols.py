@@ -19,7 +19,7 @@ _REAL = """
     cabs cacos cacosh carg casin casinh catan catanh ccos ccosh cexp cimag clog conj cpow cproj creal csin csinh csqrt
     ctan ctanh drem j0 j1 jn lgamma_r scalb significand y0 y1 yn
     """.split()  # noqa: SIM905 -- a list of a hundred quoted words is harder to read
-MATH = frozenset(name + suffix for name in _REAL for suffix in ("", "f", "l")) | {"signgam"}
+MATH = frozenset(name + suffix for name in _REAL for suffix in ("", "f", "l")) | {"signgam", "lgammaf_r"}
 """What glibc keeps in libm.so.6 rather than in libc.so.6."""
 
 UNWINDER = frozenset(["_Unwind_Resume"])
