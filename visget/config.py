@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 from visget.directories import cache_dir, config_dir, data_dir
 from visget.errors import UsageError
 from visget.files import atomic_write, translated
+from visget.wrap_settings import WrapSettings, wrap_settings
 
 DEFAULT_REGISTRY = "default"
 """The name under which ``visget registry init`` writes the first registry into config.toml."""
@@ -285,3 +286,13 @@ def color_wish(environ: Mapping[str, str] | None = None) -> bool | None:
     if env.get("FORCE_COLOR"):
         return True
     return False if env.get("TERM") == "dumb" else None
+
+
+def process_environment() -> dict[str, str]:
+    """Return a copy of this process's environment, for a program that is to run in it with something added."""
+    return dict(os.environ)
+
+
+def read_wrap_settings(environ: Mapping[str, str] | None = None) -> WrapSettings:
+    """Return the settings of the compiler wrappers; config.toml has no part in them, for builds must be repeatable."""
+    return wrap_settings(os.environ if environ is None else environ)

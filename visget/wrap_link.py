@@ -1,0 +1,252 @@
+"""Programs, shared libraries and joined objects out of bitcode: the linking half of ``visget cc``.
+
+Invariant: a program is linked only when every name that it needs is defined by the build or belongs to the platform
+interface, whatever this machine's C library has besides; then the machine's own linker has the last word. A shared
+library has its bitcode beside it, as NAME.bc; a joined object (-r) is bitcode.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from visget.errors import BuildError, UnsupportedError
+from visget.files import atomic_write, translated
+from visget.installer.target import Target
+from visget.toolchain.driver_args import Command, linker_words
+from visget.toolchain.driver_resolve import Resolution, Unit, resolve
+from visget.wrap_inputs import Inputs, gather
+from visget.wrap_lower import build_target, lower, objects_directory
+from visget.wrap_settings import WrapSettings
+
+BITCODE_SUFFIX = ".bc"
+"""What is appended to the name of a shared library for the name of its bitcode."""
+
+_PATH = f"{os.defpath}:/usr/local/bin"
+_DRIVERS = ("cc", "gcc", "clang")
+# What linkers themselves define.
+_LINKER_NAMES = re.compile(
+    r"_?_?(?:end|etext|edata|bss_start|executable_start|ehdr_start|dso_handle|init_array_(?:start|end)"
+    r"|fini_array_(?:start|end)|preinit_array_(?:start|end))|_GLOBAL_OFFSET_TABLE_|_DYNAMIC|__(?:start|stop)_\w+"
+    r"|__vis_\w+"
+)
+_SHOWN = 20
+
+
+def link(command: Command, settings: WrapSettings, compiled: dict[int, str], scratch: Path, *, cxx: bool) -> int:
+    """Link what `command` asks for and return the exit status.
+
+    Raises:
+        BuildError: an input is not linkable, or a name is outside the platform interface.
+        UnsupportedError: there is no linker for the target.
+    """
+    output = command.output or "a.out"
+    if command.has("-r"):
+        return _join(command, compiled, output)
+    target = build_target(command.target or settings.target)
+    inputs = gather(command, compiled)
+    resolution = resolve(inputs.entries, roots=_roots(command))
+    shared = command.has("-shared") or command.has("--shared")
+    if not shared or command.has("defs") or command.has("--no-undefined"):
+        _check_interface(resolution)
+    if shared:
+        _refuse_machine_code(command, inputs)
+    status = _link_native(output, settings, inputs, resolution, target, scratch)
+    if status == 0 and shared:
+        _keep_bitcode(Path(output), command, inputs, resolution)
+    return status
+
+
+def _roots(command: Command) -> list[str]:
+    words = [word for item in command.items if item.kind == "flag" for word in linker_words(item.text) or [item.text]]
+    return [after for word, after in pairwise(words) if word == "-u"]
+
+
+def _check_interface(resolution: Resolution) -> None:
+    """Refuse names that only this machine's C library may have.
+
+    A program that links here but cannot be installed elsewhere makes configure scripts believe in functions that a
+    package may not call.
+    """
+    from visget.format.imports import DATA, IMPORTS
+
+    missing = {
+        name: origin
+        for name, origin in resolution.undefined.items()
+        if name not in IMPORTS and name not in DATA and not _LINKER_NAMES.fullmatch(name)
+    }
+    if not missing:
+        return
+    lines = [f"undefined reference to `{name}' ({origin})" for name, origin in sorted(missing.items())[:_SHOWN]]
+    more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+    raise BuildError(
+        "\n".join(lines) + f"{more}: not in the platform interface",
+        hint=_reason(min(missing)),
+        details={"undefined": sorted(missing)},
+    )
+
+
+def _reason(name: str) -> str:
+    from visget.format.refused_imports import WRONG
+
+    known = WRONG.get(name)
+    if known is not None:
+        return f"{name}: {known.why}. {known.instead}"
+    return "define it in this library, or leave out what uses it; docs/spec/platform.md lists what every machine has"
+
+
+def _refuse_machine_code(command: Command, inputs: Inputs) -> None:
+    for word in inputs.words:
+        if word.entry is not None and word.text and word.text not in inputs.shared:
+            raise BuildError(
+                f"{word.text} is machine code: a package cannot have it in {command.output or 'a.out'}",
+                where=word.text,
+                hint="it was not compiled by visget-cc: see which command made it (VISGET_WRAP_LOG lists all calls)",
+            )
+
+
+def _link_native(
+    output: str, settings: WrapSettings, inputs: Inputs, resolution: Resolution, target: Target, scratch: Path
+) -> int:
+    directory = objects_directory(settings.cache)
+    linker, environment = native_linker(target, settings)
+    line = [*linker, "-o", output]
+    number = 0
+    for word in inputs.words:
+        if word.text:
+            line.append(word.text)
+            continue
+        for unit in resolution.chosen[word.entry or 0]:
+            number += 1
+            # The linker's complaints should name something that people know.
+            name = scratch / f"{number:04d}-{re.sub(r'[^A-Za-z0-9.-]+', '_', unit.origin)[-80:]}.o"
+            name.symlink_to(lower(unit, target, directory).resolve())
+            line.append(str(name))
+    # Code of every program may call these; the program's author need not know.
+    line += ["-Wl,--as-needed", "-lm", "-lpthread"]
+    return run_linker(line, environment)
+
+
+def native_linker(target: Target, settings: WrapSettings) -> tuple[list[str], dict[str, str]]:
+    """Return the command and the environment of the linker for programs on `target`.
+
+    Raises:
+        UnsupportedError: there is none.
+    """
+    environment = {"PATH": _PATH, "LC_ALL": "C", "TMPDIR": settings.scratch, "SOURCE_DATE_EPOCH": "315532800"}
+    if target.triple == build_target(None).triple:
+        # Not by the caller's PATH: there, cc may be visget-cc.
+        for name in _DRIVERS:
+            path = shutil.which(name, path=_PATH)
+            if path:
+                return [path], environment
+    from visget.installer.linkers import zig_program
+
+    zig = zig_program()
+    if zig is None:
+        raise UnsupportedError(
+            f"there is no linker for programs on {target.platform}", hint="pip install 'visget[author]'"
+        )
+    place = str(objects_directory(settings.cache).parent / "zig")
+    environment |= {"HOME": place, "ZIG_GLOBAL_CACHE_DIR": place, "ZIG_LOCAL_CACHE_DIR": place}
+    static = ["-static"] if target.libc == "musl" else []
+    return [str(zig), "cc", "-target", target.platform, *static], environment
+
+
+def run_linker(line: Sequence[str], environment: dict[str, str]) -> int:
+    """Run the native linker, show what it says, and return its exit status."""
+    try:
+        done = subprocess.run(line, env=environment, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+    except OSError as error:
+        raise UnsupportedError(f"the linker {line[0]} cannot be started: {error.strerror}") from error
+    sys.stdout.buffer.write(done.stdout)
+    sys.stdout.buffer.flush()
+    sys.stderr.buffer.write(done.stderr)
+    sys.stderr.buffer.flush()
+    return done.returncode
+
+
+def _keep_bitcode(output: Path, command: Command, inputs: Inputs, resolution: Resolution) -> None:
+    """Write the bitcode of a shared library beside it, and what else a package would want to know of it."""
+    words = [word for item in command.items if item.kind == "flag" for word in linker_words(item.text) or [item.text]]
+    facts = {
+        "soname": _after(words, "-soname", "-h"),
+        "version_scripts": _scripts(words),
+        "needed": list(inputs.shared),
+        "inputs": [unit.origin for unit in resolution.units()],
+        "flags": [item.text for item in command.items if item.kind == "flag"],
+    }
+    with translated("keep the bitcode of a shared library", output):
+        atomic_write(output.with_name(output.name + BITCODE_SUFFIX), merged(resolution.units()))
+        text = json.dumps(facts, ensure_ascii=True, sort_keys=True).encode()
+        atomic_write(output.with_name(f"{output.name}{BITCODE_SUFFIX}.json"), text)
+
+
+def _after(words: Sequence[str], *flags: str) -> str | None:
+    """Return the value of the last of `flags`, written ``-flag value``, ``-flag=value`` or ``--flag=value``."""
+    found = None
+    for place, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if name in (*flags, *(f"-{flag}" for flag in flags)):
+            if equals:
+                found = value
+            elif place + 1 < len(words):
+                found = words[place + 1]
+    return found
+
+
+def _scripts(words: Sequence[str]) -> list[str]:
+    """Return the text of the version scripts and export lists."""
+    texts = []
+    for flag in ("-version-script", "-retain-symbols-file", "-dynamic-list"):
+        path = _after(words, flag)
+        if path is not None:
+            try:
+                texts.append(Path(path).read_text(encoding="utf-8", errors="replace"))
+            except OSError:
+                continue
+    return texts
+
+
+def merged(units: Sequence[Unit]) -> bytes:
+    """Return one module of bitcode made of `units`.
+
+    Raises:
+        BuildError: two of them define the same name, or there is none.
+    """
+    from visget.format.module import bitcode_of, link, parse_bitcode, text_of
+
+    return bitcode_of(link(text_of(parse_bitcode(unit.data)) for unit in units))
+
+
+def _join(command: Command, compiled: dict[int, str], output: str) -> int:
+    inputs = gather(command, compiled)
+    _refuse_machine_code(command, inputs)
+    units = resolve(inputs.entries, roots=_roots(command)).units()
+    if not units:
+        raise BuildError(f"there is no bitcode to join in {output}")
+    # llvmlite's writer leaves out the table of symbols, so the joined module goes through clang once more.
+    with translated("write the joined object", Path(output)):
+        atomic_write(Path(output), with_table(merged(units)))
+    return 0
+
+
+def with_table(bitcode: bytes) -> bytes:
+    """Return `bitcode` with the table of symbols that linkers read."""
+    from visget.format.profile import BITCODE_EPOCH, TRIPLE
+    from visget.toolchain.clang import ENVIRONMENT, find_frontend
+
+    frontend = find_frontend(None, epoch=BITCODE_EPOCH)
+    line = [*frontend.command, "--no-default-config", f"--target={TRIPLE}", "-c", "-emit-llvm", "-O2", "-Xclang",
+            "-disable-llvm-passes", "-x", "ir", "-", "-o", "-"]  # fmt: skip
+    done = subprocess.run(line, input=bitcode, env=ENVIRONMENT, capture_output=True, check=False)
+    if done.returncode != 0:
+        raise BuildError(f"clang cannot read the joined object: {done.stderr.decode('utf-8', 'replace').strip()[:300]}")
+    return done.stdout
