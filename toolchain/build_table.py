@@ -25,7 +25,7 @@ _STANDARDS = tuple(
     [f"{kind}{year}" for kind in ("c", "gnu") for year in ("89", "90", "99", "11", "17", "23", "2x", "2y")]
     + [f"{kind}++{year}" for kind in ("c", "gnu") for year in ("98", "03", "11", "14", "17", "20", "23", "26")]
 )
-_OF_SOURCES = ("sources", "exclude", "language", "standard")
+_OF_SOURCES = ("sources", "exclude", "language", "standard", "exceptions", "rtti")
 _OF_SYSTEMS = ("library", "directory", "configure", "targets", "install", "tests")
 _VARIABLE = re.compile(r"[A-Za-z_][\w.-]*=.*", re.DOTALL)
 # What the build system is told by visget, and what would make it use another compiler.
@@ -36,7 +36,6 @@ _TAKEN: Mapping[str, tuple[str, ...]] = {
     ),
     "autotools": (r"--host(=.*)?", r"--target(=.*)?", r"(CC|CXX)=.*", r"--cache-file=.*", r"-C"),
     "meson": (r"--cross-file.*", r"--native-file.*", r"setup", r"compile"),
-    "make": (r"(CC|CXX)=.*",),
 }  # fmt: skip
 
 
@@ -64,6 +63,10 @@ class Build:
     """What the optimiser may do to floating-point arithmetic."""
     float_cast: FloatCast = "saturate"
     """Whether an out-of-range conversion from floating point has one answer everywhere."""
+    exceptions: bool = True
+    """Whether C++ sources may throw; for the system "sources" only."""
+    rtti: bool = True
+    """Whether C++ sources have typeid and dynamic_cast; for the system "sources" only."""
     cleanup: Cleanup = "light"
     """How much the module is tidied before it is packed."""
     library: tuple[str, ...] = ()
@@ -112,6 +115,8 @@ def parse_build(table: Table, *, given: bool = False) -> Build:
             "FloatingPoint", table.choice("floating-point", ("contract", "strict", "fast"), "contract")
         ),
         float_cast=cast("FloatCast", table.choice("float-cast", ("saturate", "native"), "saturate")),
+        exceptions=table.get("exceptions", bool, "false") is not False,
+        rtti=table.get("rtti", bool, "false") is not False,
         cleanup=cast("Cleanup", table.choice("cleanup", ("light", "none"), "light")),
         library=_library(table),
         directory=table.path("directory", '"build/cmake"') or "",

@@ -6,7 +6,9 @@ time, the directory, the environment or the number of jobs. A package that break
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,19 +25,25 @@ from visget.format.prototypes import Api
 from visget.format.vectorfit import misfits
 from visget.format.verifier import ModuleFacts, check_module, module_facts
 from visget.progress import SILENT, Progress
+from visget.toolchain.baked import baked_in
 from visget.toolchain.clang import find_frontend
+from visget.toolchain.cxx import with_cxx_runtime
+from visget.toolchain.cxxthrow import escaping_exceptions, of_the_author
 from visget.toolchain.exported import Exported
 from visget.toolchain.headers import Headers, read_headers
-from visget.toolchain.inputs import Inputs, from_sources
+from visget.toolchain.inputs import Given, Inputs
 from visget.toolchain.interface import choose_interface
 from visget.toolchain.layouts import compare_layouts
 from visget.toolchain.merge import Built, finish, merge_units
 from visget.toolchain.project import Project
+from visget.toolchain.providing import provide
 from visget.toolchain.sources import SourceTree, find_text, source_tree
 from visget.toolchain.toml_lines import Place
 
 _FP_CONTRACT: Mapping[str, FpContract] = {"strict": "off", "contract": "on", "fast": "fast"}
 _SHOWN_HEADERS = 5
+_COMMON = 4
+"""How long a machine's name may be to be a word by chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +74,10 @@ def build_package(
     network: NetworkOptions | None = None,
     progress: Progress = SILENT,
     colour: bool = False,
+    given: Given | None = None,
+    prefix: Path | None = None,
+    test: bool = False,
+    keep: bool = False,
 ) -> BuildResult:
     """Build the package of `project`.
 
@@ -78,17 +90,29 @@ def build_package(
         network: how to reach the network for fetched sources.
         progress: told what is being done.
         colour: whether clang may use colours in its messages.
+        given: what is taken instead of what [build] says.
+        prefix: where the dependencies are installed, for their headers.
+        test: whether the library's own tests are run, where its own build system builds it.
+        keep: whether the directory of its build stays.
 
     Raises:
-        BuildError: clang refused a source or a public header, or the units do not make one module.
+        BuildError: clang refused a source or a public header, the library's build failed or holds machine code, or
+            the units do not make one module.
         RefusedError: a VIS or API rule is broken; details has "findings" with all of them.
         UsageError: visget.toml names something that is not there.
         UnsupportedError: there is no suitable compiler.
+        ResourceError: there is no room for what is fetched, or for the C++ run-time library.
     """
     frontend = find_frontend(cc, epoch=EPOCH)
-    with source_tree(project, cache=cache, network=network, progress=progress) as tree:
+    with ExitStack() as stack:
+        tree = stack.enter_context(source_tree(project, cache=cache, network=network, progress=progress))
         base = (root if root is not None and project.source is None else tree.root).resolve()
-        inputs = from_sources(project, frontend, base, jobs=jobs, progress=progress, colour=colour)
+        inputs = stack.enter_context(
+            provide(
+                project, frontend, base, given=given, cc=cc, jobs=jobs, cache=cache, prefix=prefix,
+                progress=progress, colour=colour, test=test, keep=keep,
+            )
+        )  # fmt: skip
         progress.step("reading headers", ", ".join(inputs.public))
         headers = read_headers(frontend, inputs.options, inputs.root, inputs.public)
         used = inputs.used
@@ -100,6 +124,9 @@ def build_package(
         foreign = compare_layouts(
             frontend, inputs.options, inputs.root, headers, exported.api, list(inputs.public.values())
         )
+    merged = with_cxx_runtime(
+        merged, frontend=frontend, cache=cache, exports=exported.symbols, jobs=jobs, progress=progress
+    )
     built = finish(merged, exports=exported.symbols, cleanup=project.build.cleanup)
     progress.step("checking", "the VIS rules")
     facts = module_facts(built.text)
@@ -109,9 +136,14 @@ def build_package(
             *exported.findings,
             *foreign,
             *_private_includes(headers, inputs.public, used),
-            *check_module(
-                built.text, exports=exported.symbols, imports=facts.imports, lines=built.lines, api=exported.api,
-                fp_contract=_FP_CONTRACT[project.build.floating_point],
+            *baked_in(built.text, paths=inputs.hidden, machine=_machine(inputs), lines=built.lines),
+            *escaping_exceptions(built.text, exports=exported.symbols, lines=built.lines),
+            *of_the_author(
+                check_module(
+                    built.text, exports=exported.symbols, imports=facts.imports, lines=built.lines,
+                    api=exported.api, fp_contract=_FP_CONTRACT[project.build.floating_point],
+                ),
+                built.lines,
             ),
         ]
     )
@@ -138,6 +170,12 @@ def build_package(
         notes=notes,
         sources_used=used,
     )
+
+
+def _machine(inputs: Inputs) -> str:
+    """Return the name of this machine, for a search in the module; empty where it is too common to mean anything."""
+    name = platform.node().partition(".")[0]
+    return name if inputs.hidden and len(name) > _COMMON and name != "localhost" else ""
 
 
 def _check_vectors(project: Project, api: Api) -> None:

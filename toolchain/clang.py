@@ -21,6 +21,9 @@ from visget.errors import UnsupportedError
 OVERLAY = Path(__file__).resolve().parent / "include"
 """Headers of our own, which take the place of the C library's where those would be wrong somewhere."""
 
+CXX_HEADERS = OVERLAY.parent / "libcxx" / "include"
+"""Headers of our own that take the place of libc++'s."""
+
 ENVIRONMENT: Mapping[str, str] = {
     "PATH": os.defpath,
     "LC_ALL": "C",
@@ -76,7 +79,6 @@ _LIBCXX_CONFIG = (
     "_LIBCPP_PSTL_BACKEND_SERIAL", "_LIBCXXABI_DISABLE_VISIBILITY_ANNOTATIONS",
 )  # fmt: skip
 
-_CXX_LIMITS = ("-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +113,10 @@ class CompileOptions:
     """Whether a number too large for the integer it is converted to becomes the largest integer on every machine."""
     language: Literal["auto", "c", "c++"] = "auto"
     """The language of the sources; "auto" goes by the suffix."""
+    exceptions: bool = True
+    """Whether C++ may throw."""
+    rtti: bool = True
+    """Whether C++ has typeid and dynamic_cast."""
 
     def is_cxx(self, source: str) -> bool:
         """Say whether `source` is compiled as C++."""
@@ -162,6 +168,16 @@ def _version(command: tuple[str, ...]) -> str:
     return found[1]
 
 
+def language_flags(options: CompileOptions, *, cxx: bool) -> list[str]:
+    """Return the flags that choose what of its language a source may use."""
+    if not cxx:
+        return []
+    return [
+        "-fexceptions" if options.exceptions else "-fno-exceptions",
+        "-frtti" if options.rtti else "-fno-rtti",
+    ]
+
+
 def system_flags(frontend: Frontend, *, cxx: bool) -> list[str]:
     """Return the flags that make the neutral target and its headers."""
     library = frontend.library
@@ -176,8 +192,8 @@ def system_flags(frontend: Frontend, *, cxx: bool) -> list[str]:
     flags = ["--no-default-config", *_NEUTRAL, "-nostdinc"]
     if cxx:
         # libc++'s C headers expect to be found first and pass on to the C library's.
-        directories[:0] = [library / "libcxx" / "include", library / "libcxxabi" / "include"]
-        flags += ["-nostdinc++", *_CXX_LIMITS, *(f"-D{name}" for name in _LIBCXX_CONFIG)]
+        directories[:0] = [CXX_HEADERS, library / "libcxx" / "include", library / "libcxxabi" / "include"]
+        flags += ["-nostdinc++", *(f"-D{name}" for name in _LIBCXX_CONFIG)]
     for directory in directories:
         flags += ["-isystem", str(directory)]
     flags += [f"-U{name}" for name in _RISCV_MACROS]
@@ -198,6 +214,7 @@ def path_flags(frontend: Frontend, root: Path) -> list[str]:
     return [
         f"-ffile-prefix-map={frontend.library}=visget/lib",
         f"-ffile-prefix-map={OVERLAY}=visget/include",
+        f"-ffile-prefix-map={CXX_HEADERS}=visget/libcxx",
         f"-ffile-prefix-map={root}/=",
         "-fdebug-compilation-dir=.",
     ]
@@ -208,6 +225,7 @@ def package_flags(options: CompileOptions, *, cxx: bool) -> list[str]:
     flags = [
         f"-std={options.cxx_standard if cxx else options.c_standard}",
         f"-ffp-contract={_FP_CONTRACT[options.floating_point]}",
+        *language_flags(options, cxx=cxx),
     ]
     if options.float_cast == "saturate":
         flags.append("-fno-strict-float-cast-overflow")
@@ -221,6 +239,5 @@ def package_flags(options: CompileOptions, *, cxx: bool) -> list[str]:
 
 def recorded_flags(options: CompileOptions, *, cxx: bool) -> tuple[str, ...]:
     """Return the flags that the package's provenance names: all that shape its code, and no path of this machine."""
-    limits = _CXX_LIMITS if cxx else ()
     chosen = (flag for flag in package_flags(options, cxx=cxx) if not flag.startswith("-W"))
-    return (*_NEUTRAL, *limits, *chosen)
+    return (*_NEUTRAL, *chosen)

@@ -18,9 +18,9 @@ _ALLOWED = re.compile(
     | -I(?P<directory>.+)
     | -std=(?P<standard>(c|gnu|c\+\+|gnu\+\+|iso9899:)[0-9a-z]+)
     | -f(no-)?(wrapv|strict-aliasing|strict-overflow|builtin|common|delete-null-pointer-checks
-        |char8_t|sized-deallocation|aligned-allocation|threadsafe-statics|ms-extensions|gnu89-inline|permissive
+        |char8_t|sized-deallocation|aligned-allocation|threadsafe-statics|exceptions|rtti|ms-extensions|gnu89-inline|permissive
         |strict-enums|strict-return|operator-names|coroutines|relaxed-template-template-args|merge-all-constants)
-    | -f(no-builtin-\w+|no-exceptions|no-rtti|no-asynchronous-unwind-tables|no-unwind-tables
+    | -f(no-builtin-\w+|no-asynchronous-unwind-tables|no-unwind-tables
         |no-c\+\+-static-destructors|cx-limited-range)
     | -f(bracket-depth|constexpr-steps|constexpr-depth|template-depth|constexpr-loop-limit)=\d{1,9}
     | -W(?![alp],)[A-Za-z0-9+=_-]+
@@ -148,8 +148,8 @@ def flag_problem(flag: str) -> tuple[str, str] | None:
             return f"{flag[:60]} {refusal.reason}", refusal.remedy
     return (
         f"{flag[:60]!r} is not among the flags that a package may use",
-        "allowed are -D, -U, -I, -std=, -W..., -f[no-]wrapv, -f[no-]strict-aliasing, -fno-builtin, -fno-exceptions, "
-        "-fno-rtti and others listed in docs/reference/visget-toml.md",
+        "allowed are -D, -U, -I, -std=, -W..., -f[no-]wrapv, -f[no-]strict-aliasing, -fno-builtin, -f[no-]exceptions, "
+        "-f[no-]rtti and others listed in docs/reference/visget-toml.md",
     )
 
 

@@ -6,6 +6,7 @@ interface, packing) does not know the way. The spec is docs/spec/front-end.md, s
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,18 @@ from visget.toolchain.clang import CompileOptions, Frontend, recorded_flags
 from visget.toolchain.frontend import Unit, compile_units
 from visget.toolchain.project import Project
 from visget.toolchain.sources import find_headers, find_sources
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What the command line names in the place of [build]."""
+
+    database: Path | None = None
+    """A compile_commands.json."""
+    bitcode: tuple[Path, ...] = ()
+    """Modules of any front end."""
+    headers: tuple[Path, ...] = ()
+    """The public headers, in the place of [exports] headers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +78,8 @@ def compile_options(build: Build) -> CompileOptions:
         floating_point=build.floating_point,
         float_cast=build.float_cast,
         language=build.language,
+        exceptions=build.exceptions,
+        rtti=build.rtti,
     )
 
 
@@ -127,33 +142,52 @@ def inside_root(units: Iterable[Unit], root: Path) -> list[Unit]:
     return result
 
 
-def from_bitcode(project: Project, files: Sequence[Path], root: Path) -> Inputs:
+def from_bitcode(project: Project, given: Given, root: Path) -> Inputs:
     """Take modules that another front end wrote.
 
     Raises:
         BuildError: a file is not bitcode of this LLVM.
         UsageError: a file or a public header is not there.
     """
-    options = compile_options(project.build)
     units, producers = [], []
-    for path in files:
+    for path in given.bitcode:
         try:
             data = path.read_bytes()
         except OSError as error:
             raise UsageError(f"cannot read the bitcode: {error.strerror}", where=str(path)) from error
         unit, producer = read_unit(data, origin=path.name, foreign=True)
-        units.append(unit)
+        # Its sources were read by somebody else, somewhere else.
+        units.append(replace(unit, inputs=()))
         producers.append(producer.name or "unknown front end")
+    root, public = given_headers(given, root) if given.headers else (root, None)
     return Inputs(
         root=root,
-        units=[_without_inputs(unit) for unit in sorted_units(units)],
-        options=options,
-        public=public_headers(project, root, project.build.include),
-        producer=", ".join(dict.fromkeys(producers)),
+        units=sorted_units(units),
+        options=compile_options(project.build),
+        public=public_headers(project, root, project.build.include) if public is None else public,
+        producer=", ".join(sorted(set(producers))),
         flags=(),
     )
 
 
-def _without_inputs(unit: Unit) -> Unit:
-    """Return `unit` without the names of its sources: they were read by somebody else, somewhere else."""
-    return replace(unit, inputs=())
+def given_headers(given: Given, root: Path) -> tuple[Path, dict[str, str]]:
+    """Return the directory that the headers of the command line have in common, and their paths relative to it.
+
+    Raises:
+        UsageError: there is no such header, or two have the same name.
+    """
+    paths = [path.resolve() for path in given.headers]
+    for path, real in zip(given.headers, paths, strict=True):
+        if not real.is_file():
+            raise UsageError("there is no such header", where=str(path))
+    if not all(path.is_relative_to(root) for path in paths):
+        root = Path(os.path.commonpath([path.parent for path in paths]))
+    public: dict[str, str] = {}
+    for path in paths:
+        if path.name in public:
+            raise UsageError(
+                f"two public headers are called {path.name}", where=str(path),
+                hint="name them in [exports] headers of visget.toml, with the directories that programs write",
+            )  # fmt: skip
+        public[path.name] = path.relative_to(root).as_posix()
+    return root, public

@@ -41,6 +41,10 @@ _ALIAS = re.compile(rf"^@(?P<name>{NAME}) = [^\n\"]*\balias [^\n]*, ptr @(?P<tar
 # Names in quotation marks that do not follow an @ are texts.
 _REFERENCE = re.compile(rf'((?<!@)"[^"\n]*")|@({NAME})')
 
+_LOCAL_ALIAS = re.compile(
+    rf"^@({NAME}) = (?:internal|private) (?:unnamed_addr |local_unnamed_addr )?alias [^@\n]*, ptr @({NAME})$\n", re.M
+)
+
 _LOCAL = frozenset(["private", "internal"])
 _MERGEABLE = frozenset(["available_externally", "linkonce", "linkonce_odr", "weak", "weak_odr", "common", "appending"])
 _DECLARED = frozenset(["external", "extern_weak"])
@@ -109,7 +113,22 @@ def internal_text(text: str, exports: Iterable[str]) -> str:
             return match[0]
         return f"@{name} = {'' if plain(name) in kept else 'internal '}{match['rest']}"
 
-    return _GLOBAL.sub(variable, _DEFINE.sub(define, text))
+    return _without_aliases(_GLOBAL.sub(variable, _DEFINE.sub(define, text)))
+
+
+def _without_aliases(text: str) -> str:
+    """Return `text` with the definition itself in the place of each internal alias, as C++ has many."""
+    targets = {match[1]: match[2] for match in _LOCAL_ALIAS.finditer(text)}
+    if not targets:
+        return text
+
+    def resolve(match: re.Match[str]) -> str:
+        name = match[2]
+        while name in targets:
+            name = targets[name]
+        return match[1] or f"@{name}"
+
+    return _REFERENCE.sub(resolve, _LOCAL_ALIAS.sub("", text))
 
 
 def plain(name: str) -> str:

@@ -203,7 +203,7 @@ def test_warnings_only_when_the_author_asks(tmp_path: Path) -> None:
     assert "unused variable" in units(tmp_path, {"a.c": code}, CompileOptions(flags=("-Wall",)))[0].warnings
 
 
-def test_cxx_without_exceptions(tmp_path: Path) -> None:
+def test_cxx_with_and_without_exceptions(tmp_path: Path) -> None:
     code = (
         "#include <algorithm>\n#include <array>\n#include <cmath>\n"
         'extern "C" int top(const int *p) { std::array<int, 3> a{p[0], p[1], p[2]}; std::sort(a.begin(), a.end());'
@@ -211,10 +211,14 @@ def test_cxx_without_exceptions(tmp_path: Path) -> None:
     )
     (unit,) = units(tmp_path, {"a.cpp": code})
     assert "define signext i32 @top(ptr" in unit.text
-    assert "cannot use 'throw' with exceptions disabled" in stderr_of(tmp_path, {"b.cc": "void f() { throw 1; }\n"})
-    assert "dynamic_cast requires -frtti" in stderr_of(
-        tmp_path, {"c.cc": "struct A { virtual ~A(); }; struct B : A {}; B *f(A *a) { return dynamic_cast<B *>(a); }\n"}
-    )
+    files = {
+        "b.cc": "void f() { throw 1; }\n",
+        "c.cc": "struct A { virtual ~A(); }; struct B : A {}; B *f(A *a) { return dynamic_cast<B *>(a); }\n",
+    }
+    assert [bool(unit.text) for unit in units(tmp_path, files)] == [True, True]
+    said = stderr_of(tmp_path, files, exceptions=False, rtti=False)
+    assert "cannot use 'throw' with exceptions disabled" in said
+    assert "dynamic_cast requires -frtti" in said
 
 
 @pytest.mark.parametrize("suffix", ["c", "cpp"])
@@ -313,7 +317,7 @@ def test_dependencies_in_the_syntax_of_make() -> None:
 def test_recorded_flags_name_no_path() -> None:
     flags = recorded_flags(CompileOptions(include=("include",), defines=("A=1",), flags=("-Wall",)), cxx=True)
     assert not [flag for flag in flags if flag.startswith("/") or "=/" in flag]
-    assert {"-DA=1", "-fno-exceptions", "-ffp-contract=on"} <= set(flags)
+    assert {"-DA=1", "-fexceptions", "-frtti", "-ffp-contract=on"} <= set(flags)
     assert "-Wall" not in flags
 
 

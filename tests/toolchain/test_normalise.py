@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from visget.format.module import parse_text
 from visget.toolchain.normalise import internal_text, neutral_text, strong_definitions
 
 UNIT = """source_filename = "/home/me/a.c"
@@ -103,7 +104,7 @@ def test_everything_else_becomes_internal() -> None:
     assert globals_["@weak"].startswith("internal global i32 1")
     assert globals_["@strong"].startswith("local_unnamed_addr global i32 1")
     assert globals_['@"odd global"'] == "internal constant i32 3"
-    assert globals_["@other"] == "internal alias i32 (i32), ptr @f"
+    assert "@other" not in globals_  # an alias that nobody outside can see is its target
     assert globals_["@outside"] == "external global ptr"
     assert globals_["@maybe"] == "extern_weak global i32"
     assert globals_["@text"].startswith("private ")
@@ -119,3 +120,27 @@ def test_the_section_of_initialisers_goes_and_others_stay() -> None:
     assert neutral_text(text) == text.replace('#0 section ".text.startup"', "#0")
     other = 'define internal void @f() #0 section ".init" {\n  ret void\n}\n'
     assert neutral_text(other) == other
+
+
+def test_internal_aliases_are_replaced_by_what_they_stand_for() -> None:
+    text = r"""
+@_ZN1AD1Ev = internal unnamed_addr alias void (ptr), ptr @_ZN1BD1Ev
+@_ZN1BD1Ev = unnamed_addr alias void (ptr), ptr @_ZN1BD2Ev
+@table = global [2 x ptr] [ptr @_ZN1AD1Ev, ptr @_ZN1BD1Ev]
+@words = constant [11 x i8] c"@_ZN1AD1Ev\00"
+
+define void @_ZN1BD2Ev(ptr %this) {
+  ret void
+}
+
+define void @use(ptr %p) {
+  call void @_ZN1AD1Ev(ptr %p)
+  ret void
+}
+"""
+    text = internal_text(text, ["use"])
+    assert "alias" not in text
+    assert "[ptr @_ZN1BD2Ev, ptr @_ZN1BD2Ev]" in text
+    assert "call void @_ZN1BD2Ev(ptr %p)" in text
+    assert r'c"@_ZN1AD1Ev\00"' in text
+    parse_text(text)
