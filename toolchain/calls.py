@@ -92,8 +92,9 @@ def _call(entry: Mapping[str, object]) -> Call:
 class CallLog:
     """The calls of one build, by what they read and made."""
 
-    def __init__(self, calls: Iterable[Call], root: Path) -> None:
+    def __init__(self, calls: Iterable[Call], root: Path, known: Iterable[Path] = ()) -> None:
         self.root = root
+        self._known = tuple(f"{path}/" for path in known)
         self.calls = tuple(calls)
         self._by_source: dict[str, list[Call]] = {}
         self._by_output: dict[str, list[Call]] = {}
@@ -112,6 +113,10 @@ class CallLog:
             if base.startswith(f"{self.root}/"):
                 return os.path.relpath(base, self.root)
         return name
+
+    def known(self, name: str) -> bool:
+        """Tell whether `name` belongs to visget or to a dependency, and so may be read though it is outside."""
+        return name.startswith(self._known)
 
     def of_source(self, source: str) -> tuple[Call, ...]:
         """Return the calls that compiled `source` (relative to the root)."""

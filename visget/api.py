@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from visget.installer.plan import Plan
     from visget.registry.directory import Published
     from visget.toolchain.builder import BuildResult
+    from visget.toolchain.inputs import Given
 
 
 __all__ = [
@@ -54,25 +55,37 @@ __all__ = [
 
 
 def build(project: Path, *, output: Path | None = None, settings: Settings | None = None,
-          progress: Progress = SILENT, colour: bool = False) -> tuple[BuildResult, Path]:  # fmt: skip
+          progress: Progress = SILENT, colour: bool = False, given: Given | None = None, test: bool = False,
+          keep: bool = False) -> tuple[BuildResult, Path]:  # fmt: skip
     """Build the project whose visget.toml is at `project` and write ``NAME-VERSION.vis``.
 
     Args:
         project: a visget.toml, or the directory that holds it.
         output: the directory to write into; None means ``dist`` beside visget.toml.
         colour: whether clang may use colours in its messages.
+        given: what is compiled or taken in the place of what [build] says.
+        test: whether the library's own tests are run, where its own build system builds it.
+        keep: whether the directory of its build stays.
 
     Raises:
         UsageError: visget.toml is wrong. BuildError: clang refused a source. RefusedError: a VIS rule is broken.
     """
+    from dataclasses import replace
+
     from visget.files import atomic_write, translated
     from visget.toolchain.builder import build_package
     from visget.toolchain.project import read_project
 
     settings = settings or read_settings()
     path = project / "visget.toml" if project.is_dir() else project
+    parsed = read_project(path, given=given is not None, headers=given is not None and bool(given.headers))
+    if given is not None:  # it is here already
+        parsed = replace(parsed, source=None)
+    elif test and parsed.build.system == "sources":
+        raise parsed.wrong(("build",), "there are no tests to run: visget itself compiles this library",
+                           "leave out --test; [[vector]] tables are tests that travel with the package")
     result = build_package(
-        read_project(path), cc=settings.cc, jobs=settings.jobs, cache=settings.cache,
+        parsed, given=given, test=test, keep=keep, cc=settings.cc, jobs=settings.jobs, cache=settings.cache,
         network=network_of(settings), progress=progress, colour=colour,
     )  # fmt: skip
     manifest = result.package.manifest

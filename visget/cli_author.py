@@ -6,7 +6,7 @@ Invariant: each command is one function that reads its options, calls visget.api
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -15,6 +15,9 @@ from visget.cli_signing import passphrase_options, signing_key
 from visget.config import Settings, with_options
 from visget.errors import EXIT_REFUSED, UsageError
 from visget.passphrase import Passphrases
+
+if TYPE_CHECKING:
+    from visget.toolchain.inputs import Given
 
 
 @command(
@@ -42,7 +45,8 @@ def init(ui: Ui, *, name: str, language: Literal["c", "c++"], directory: Path | 
     )
 
 
-@command("build", example="visget build\nvisget build path/to/project --output dist\nvisget build --choose-cleanup")
+@command("build", example="visget build\nvisget build path/to/project --output dist\nvisget build --choose-cleanup\n"
+         "visget build --from build/compile_commands.json\nvisget build --from-bitcode lib.bc --api lib.h")
 @click.argument("project", type=click.Path(path_type=Path), default=".")
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Directory for the package; default: dist.")
 @click.option("--cc", metavar="CLANG", help="Another clang of the same major version. [env: VISGET_CC]")
@@ -51,14 +55,26 @@ def init(ui: Ui, *, name: str, language: Literal["c", "c++"], directory: Path | 
 @click.option("--choose-cleanup", is_flag=True,
               help="Time the project's [[bench]] entries with and without the light clean-up, write the faster "
                    "choice into visget.toml, then build.")  # fmt: skip
+@click.option("--from", "database", type=click.Path(path_type=Path), metavar="FILE",
+              help="Compile what this compile_commands.json lists.")  # fmt: skip
+@click.option("--from-bitcode", "bitcode", type=click.Path(path_type=Path), metavar="FILE", multiple=True,
+              help="Take this LLVM bitcode, of whatever front end. Several times for several files.")  # fmt: skip
+@click.option("--api", "headers", type=click.Path(path_type=Path), metavar="HEADER", multiple=True,
+              help="The public header of what --from or --from-bitcode names; default: [exports] headers.")  # fmt: skip
+@click.option("--test", is_flag=True, help="Also run the library's own tests, as its build system does.")
+@click.option("--keep", is_flag=True, help="Keep the directory in which the library's build system ran.")
 def build(ui: Ui, settings: Settings, *, project: Path, output: Path | None, cc: str | None, jobs: int | None,
-          offline: bool | None, choose_cleanup: bool) -> None:  # fmt: skip
+          offline: bool | None, choose_cleanup: bool, database: Path | None, bitcode: tuple[Path, ...],
+          headers: tuple[Path, ...], test: bool, keep: bool) -> None:  # fmt: skip
     """Compile the project to a portable package.
 
     PROJECT is a directory with a visget.toml, or that file; default: here.
     """
     from visget import api
 
+    given = _given(database, bitcode, headers)
+    if given is not None and (choose_cleanup or test):
+        raise UsageError("--choose-cleanup and --test do not go with --from and --from-bitcode")
     settings = with_options(settings, cc=cc, jobs=jobs, offline=offline)
     chosen = None
     if choose_cleanup:
@@ -67,7 +83,9 @@ def build(ui: Ui, settings: Settings, *, project: Path, output: Path | None, cc:
         chosen = choose(project, settings=settings, progress=ui)
         for line in chosen.as_text().splitlines():
             ui.note(line)
-    result, path = api.build(project, output=output, settings=settings, progress=ui, colour=ui.colour)
+    result, path = api.build(
+        project, output=output, settings=settings, progress=ui, colour=ui.colour, given=given, test=test, keep=keep
+    )
     if result.warnings and ui.verbose:
         ui.quote(result.warnings)
     ui.findings(result.findings)
@@ -82,6 +100,20 @@ def build(ui: Ui, settings: Settings, *, project: Path, output: Path | None, cc:
         f"{printable(str(path))}  {len(result.data):,} bytes  {counted(len(manifest.exports), 'function')}  "
         f"sha256 {result.package.digest[:16]}...",
     )  # fmt: skip
+
+
+def _given(database: Path | None, bitcode: tuple[Path, ...], headers: tuple[Path, ...]) -> Given | None:
+    from visget.toolchain.inputs import Given
+
+    if database is not None and bitcode:
+        raise UsageError("give either --from or --from-bitcode")
+    if database is None and not bitcode:
+        if headers:
+            raise UsageError("--api goes with --from or --from-bitcode", hint="see [exports] headers of visget.toml")
+        return None
+    if database is not None and database.is_dir():
+        database /= "compile_commands.json"
+    return Given(database=database, bitcode=bitcode, headers=headers)
 
 
 @command("check", example="visget check dist/mylib-1.0.vis")

@@ -56,7 +56,6 @@ def test_without_a_system_visget_compiles(tmp_path: Path) -> None:
     ('system = "autotools"\nlibrary = "x.a"\nconfigure = ["--a", "--host=arm-none"]\n', "configure[1]", "remove it"),
     ('system = "meson"\nlibrary = "x.a"\nconfigure = ["--cross-file=x"]\n', "configure[0]", "remove it"),
     ('system = "make"\nlibrary = "x.a"\nconfigure = ["install"]\n', "'install' is no variable", "targets"),
-    ('system = "make"\nlibrary = "x.a"\nconfigure = ["CC=gcc"]\n', "configure[0]", "remove it"),
     ('system = "make"\nlibrary = "x.a"\ntargets = ["-k"]\n', "targets[0]: '-k' is an option", "configure"),
     ('system = "make"\nlibrary = "x.a"\ninstall = "yes"\n', "expected true or false", ""),
     ('system = "make"\nlibrary = "x.a"\ndirectory = "../up"\n', "build.directory", ""),
