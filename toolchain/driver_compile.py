@@ -83,13 +83,27 @@ def clang_flags(setting: Setting, command: Command, source: Input) -> list[str]:
     cxx = source.language.startswith("c++")
     flags = [
         *setting.frontend.command, *system_flags(setting.frontend, cxx=cxx),
-        *path_flags(setting.frontend, Path(setting.root)), "-ffp-contract=on", "-fno-strict-float-cast-overflow",
+        *path_flags(setting.frontend, Path(setting.root)), *_directory(setting.root),
+        "-ffp-contract=on", "-fno-strict-float-cast-overflow",
     ]  # fmt: skip
+    here = str(Path.cwd())
+    mapped = any(flag.startswith("-fdebug-prefix-map=") for flag in setting.extra)
+    if here.startswith(f"{setting.root}/") or (mapped and here == setting.root):
+        # Which x.c this is can be told only with the directory; the maps make it relative.
+        flags.append(f"-fdebug-compilation-dir={here}")
     # -w would also switch off the warnings that are errors here.
     flags += ["-Wno-everything" if flag == "-w" else flag for flag in command.flags]
     flags += [*setting.extra, "-Wno-unused-command-line-argument", "-Wdeprecated-non-prototype"]
     flags += [flag for flag in package_flags(CompileOptions(), cxx=cxx) if flag.startswith("-Werror=")]
     return [*flags, "-Wno-error=deprecated-non-prototype", *["-fcolor-diagnostics"] * setting.colour]
+
+
+def _directory(root: str) -> list[str]:
+    """Return the flags by which an object tells from where in `root` its sources are named."""
+    here = os.getcwd()  # noqa: PTH109 - as the caller sees it
+    if not f"{here}/".startswith(f"{root}/"):
+        return []
+    return [f"-ffile-prefix-map={root}=.", f"-fdebug-compilation-dir={here}"]
 
 
 def compile_source(setting: Setting, command: Command, source: Input, output: str, *, text: bool = False) -> Compiled:

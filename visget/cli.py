@@ -48,6 +48,20 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "completions": ("cli_doctor", "completions", "Print the shell's completion script."),
 }
 
+# These take everything after their name as it is, options included: they stand for other programs.
+TOOLS: dict[str, str] = {
+    "cc": "Compile C to neutral objects; link programs that run here.",
+    "c++": "The same for C++.",
+    "ar": "Make and read static libraries of neutral objects.",
+    "ranlib": "Write the index of a static library.",
+    "nm": "List the symbols of neutral objects and of native files.",
+    "configure": "Run a configure script with visget's compiler.",
+    "cmake": "Run CMake with visget's compiler.",
+    "meson": "Run Meson with visget's compiler.",
+    "make": "Run make with visget's compiler.",
+}
+_COMPILERS = ("cc", "c++", "ar", "ranlib", "nm")
+
 # Not for people: what test suites call.
 HIDDEN: dict[str, tuple[str, str]] = {"tuf-conformance": ("cli_conformance", "tuf_conformance")}
 
@@ -71,12 +85,16 @@ class LazyGroup(click.Group):
         """Write the list of commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, _, text) in COMMANDS.items()])
+        with formatter.section("Compiler wrappers"):
+            formatter.write_dl(list(TOOLS.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or say which one was probably meant."""
         if args and args[0] not in COMMANDS and args[0] not in HIDDEN and not args[0].startswith("-"):
+            if args[0] in TOOLS:
+                raise click.UsageError(f"{args[0]} has to be the first word: visget {args[0]} ...", ctx)
             close = nearest(args[0], COMMANDS)
             raise click.UsageError(
                 f"there is no command {args[0]!r}." + (f" Did you mean {close[0]!r}?" if close else ""), ctx
@@ -105,6 +123,8 @@ for _with_option in common_options(home=True):
 
 def main() -> None:
     """Run the command line."""
+    if len(sys.argv) > 1 and sys.argv[1] in TOOLS:
+        sys.exit(_run_tool(sys.argv[1], sys.argv[2:]))
     try:
         code = visget(prog_name="visget", standalone_mode=False)
     except click.exceptions.Exit as done:
@@ -116,6 +136,26 @@ def main() -> None:
     except BrokenPipeError:
         code = EXIT_FAILED
     sys.exit(code)
+
+
+def _run_tool(name: str, arguments: list[str]) -> int:
+    """Run a compiler or a build tool, which knows its own options."""
+    if name in _COMPILERS:
+        from visget.wrap_main import main as compiler
+
+        return compiler(name, arguments)
+    from visget.errors import VisgetError
+    from visget.wrap_build import run_build_tool
+
+    try:
+        return run_build_tool(name, arguments)
+    except VisgetError as error:
+        from visget.cli_common import asked_for
+
+        asked_for([]).fail(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
 
 
 def _usage_error(error: click.ClickException) -> int:

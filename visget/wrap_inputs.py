@@ -17,9 +17,7 @@ from visget.toolchain.driver_args import Command, linker_words
 from visget.toolchain.driver_flags import is_system_library_directory
 from visget.toolchain.driver_resolve import Entry, Unit
 from visget.toolchain.irsymbols import is_bitcode, read_symbols
-
-PLATFORM_MARK = b"/* visget: platform library "
-"""How a file begins that stands for a part of the C library where a build system wants a file."""
+from visget.toolchain.wrappers import PLATFORM_MARK
 
 _C_LIBRARY = frozenset(["c", "m", "pthread", "dl", "rt", "util", "gcc", "gcc_s", "gcc_eh"])
 _CXX_LIBRARY = frozenset(["stdc++", "c++", "c++abi", "supc++", "c++experimental"])

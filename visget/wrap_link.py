@@ -37,6 +37,7 @@ _LINKER_NAMES = re.compile(
     r"|fini_array_(?:start|end)|preinit_array_(?:start|end))|_GLOBAL_OFFSET_TABLE_|_DYNAMIC|__(?:start|stop)_\w+"
     r"|__vis_\w+"
 )
+_CXX_PREFIXES = ("_Z", "__cxa_", "__gxx_personality_v0", "__dynamic_cast", "vis_cxx_")
 _SHOWN = 20
 
 
@@ -54,11 +55,12 @@ def link(command: Command, settings: WrapSettings, compiled: dict[int, str], scr
     inputs = gather(command, compiled)
     resolution = resolve(inputs.entries, roots=_roots(command))
     shared = command.has("-shared") or command.has("--shared")
+    library = _cxx_library(resolution, settings)
     if not shared or command.has("defs") or command.has("--no-undefined"):
-        _check_interface(resolution)
+        _check_interface(resolution, library)
     if shared:
         _refuse_machine_code(command, inputs)
-    status = _link_native(output, settings, inputs, resolution, target, scratch)
+    status = _link_native(output, settings, inputs, resolution, library, target, scratch)
     if status == 0 and shared:
         _keep_bitcode(Path(output), command, inputs, resolution)
     return status
@@ -69,7 +71,27 @@ def _roots(command: Command) -> list[str]:
     return [after for word, after in pairwise(words) if word == "-u"]
 
 
-def _check_interface(resolution: Resolution) -> None:
+def _cxx_library(resolution: Resolution, settings: WrapSettings) -> list[Unit]:
+    """Return the units of the C++ run-time library that the link needs, compiled when they are needed first."""
+    if not any(name.startswith(_CXX_PREFIXES) for name in resolution.undefined):
+        return []
+    # These load LLVM.
+    from visget.format.profile import BITCODE_EPOCH
+    from visget.toolchain.clang import find_frontend
+    from visget.toolchain.cxx import chosen_units
+    from visget.toolchain.cxxlibrary import open_library
+    from visget.toolchain.irnames import Names
+
+    own = {symbol.name: () for unit in resolution.units() for symbol in unit.symbols if symbol.defined}
+    library = open_library(
+        find_frontend(settings.cc, epoch=BITCODE_EPOCH), cache=objects_directory(settings.cache).parent, jobs=1
+    )
+    names = Names(entities=own, offered=frozenset(own), roots=tuple(resolution.undefined))
+    return [Unit(unit.source, unit.text().encode("utf-8", "surrogateescape"), ()) for unit in
+            chosen_units(names, (), library)]  # fmt: skip
+
+
+def _check_interface(resolution: Resolution, library: Sequence[Unit]) -> None:
     """Refuse names that only this machine's C library may have.
 
     A program that links here but cannot be installed elsewhere makes configure scripts believe in functions that a
@@ -81,6 +103,8 @@ def _check_interface(resolution: Resolution) -> None:
         name: origin
         for name, origin in resolution.undefined.items()
         if name not in IMPORTS and name not in DATA and not _LINKER_NAMES.fullmatch(name)
+        # What libc++ does not have, the native linker will say.
+        and not (library and name.startswith(_CXX_PREFIXES))
     }
     if not missing:
         return
@@ -113,22 +137,34 @@ def _refuse_machine_code(command: Command, inputs: Inputs) -> None:
 
 
 def _link_native(
-    output: str, settings: WrapSettings, inputs: Inputs, resolution: Resolution, target: Target, scratch: Path
+    output: str,
+    settings: WrapSettings,
+    inputs: Inputs,
+    resolution: Resolution,
+    library: Sequence[Unit],
+    target: Target,
+    scratch: Path,
 ) -> int:
     directory = objects_directory(settings.cache)
     linker, environment = native_linker(target, settings)
     line = [*linker, "-o", output]
-    number = 0
+
+    def add(unit: Unit) -> None:
+        # The linker's complaints should name something that people know.
+        name = scratch / f"{len(line):04d}-{re.sub(r'[^A-Za-z0-9.-]+', '_', unit.origin)[-80:]}.o"
+        name.symlink_to(lower(unit, target, directory).resolve())
+        line.append(str(name))
+
+    for unit in library:  # first, for its constructors come first
+        add(unit)
     for word in inputs.words:
         if word.text:
             line.append(word.text)
-            continue
-        for unit in resolution.chosen[word.entry or 0]:
-            number += 1
-            # The linker's complaints should name something that people know.
-            name = scratch / f"{number:04d}-{re.sub(r'[^A-Za-z0-9.-]+', '_', unit.origin)[-80:]}.o"
-            name.symlink_to(lower(unit, target, directory).resolve())
-            line.append(str(name))
+        elif word.entry is not None:
+            for unit in resolution.chosen[word.entry]:
+                add(unit)
+    if library and linker[-1] != linker[0]:
+        line.append("-lunwind")  # zig's; a compiler of the system knows its own
     # Code of every program may call these; the program's author need not know.
     line += ["-Wl,--as-needed", "-lm", "-lpthread"]
     return run_linker(line, environment)

@@ -1,7 +1,8 @@
 """The wrappers' log: one line of JSON for each call, for whoever asks what a build has done.
 
 Invariant: a line is written with one call of write(2) to a file opened for appending, so that lines of calls that
-run at once do not mix; a log that cannot be written does not fail the build's call. The keys are in docs/guides/building.md.
+run at once do not mix; a log that cannot be written does not fail the build's call.
+The keys are in docs/guides/building.md.
 """
 
 from __future__ import annotations

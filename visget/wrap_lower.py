@@ -16,6 +16,7 @@ from pathlib import Path
 from visget.files import atomic_write, translated
 from visget.installer.target import Target, baseline, parse_target
 from visget.toolchain.driver_resolve import Unit
+from visget.toolchain.irsymbols import is_bitcode
 
 LEVEL = 1
 """The optimisation level: programs of a build run once and are compiled often."""
@@ -47,7 +48,7 @@ def objects_directory(cache: str | None) -> Path:
 
 
 def lower(unit: Unit, target: Target, directory: Path) -> Path:
-    """Return the file of `unit` compiled for `target`.
+    """Return the file of `unit` compiled for `target`; its data may also be neutral LLVM IR text.
 
     Raises:
         FormatError: it is not valid bitcode.
@@ -73,7 +74,10 @@ def _compile(unit: Unit, target: Target) -> bytes:
     from visget.installer.codegen import Machine, generate_unit
     from visget.toolchain.normalise import neutral_text
 
-    text = neutral_text(text_of(parse_bitcode(unit.data)))
+    if is_bitcode(unit.data):
+        text = neutral_text(text_of(parse_bitcode(unit.data)))
+    else:
+        text = unit.data.decode("utf-8", "surrogateescape")
     machine = Machine(triple=target.triple, cpu=target.cpu, features=target.flattened, level=LEVEL)
     return generate_unit(text, machine)
 

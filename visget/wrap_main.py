@@ -56,16 +56,6 @@ def nm() -> None:
     _exit("nm")
 
 
-TOOLS: dict[str, str] = {
-    "cc": "Compile C to neutral objects; link programs that run here.",
-    "c++": "The same for C++.",
-    "ar": "Make and read static libraries of neutral objects.",
-    "ranlib": "Write the index of a static library.",
-    "nm": "List the symbols of neutral objects and of native files.",
-}
-"""Each tool and one line about it."""
-
-
 def _exit(tool: str) -> None:
     sys.exit(main(tool, sys.argv[1:]))
 
