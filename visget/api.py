@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from visget.cache.environment import Environment, Installed
 from visget.config import Settings, read_settings
-from visget.errors import NotFoundError, RefusedError, VisgetError
+from visget.errors import CompileError, NotFoundError, RefusedError, VisgetError
 from visget.installing import InstallResult, install_verified
 from visget.loading import load, not_installed, path, resolve
 from visget.names import Requirement, parse_name, parse_version
@@ -24,7 +24,7 @@ from visget.wiring import limits_of, linker_of, network_of, store_of, target_of
 if TYPE_CHECKING:
     from visget.format.findings import Finding
     from visget.format.keys import SecretKey
-    from visget.format.package import Package
+    from visget.format.package import Package, VerifiedPackage
     from visget.installer.plan import Plan
     from visget.registry.directory import Published
     from visget.toolchain.builder import BuildResult
@@ -191,22 +191,27 @@ def _with_signatures_beside(envelope: bytes, path: Path) -> bytes:
     return join_signatures(envelope, collected)
 
 
-def publish(path: Path, *, key: Path | SecretKey, registry: str | None = None, settings: Settings | None = None,
-            progress: Progress = SILENT) -> Published:  # fmt: skip
+def publish(path: Path, *, key: Path | SecretKey, registry: str | None = None, trial: bool = True,
+            settings: Settings | None = None, progress: Progress = SILENT) -> Published:  # fmt: skip
     """Check, sign and publish the package file at `path`.
 
     Args:
         path: a .vis file.
         key: the author's signing key, or its file when that is not encrypted.
         registry: name or directory of the registry; None means the configured one.
+        trial: first do with it on this machine all that an installation does, its test vectors included, and keep
+            nothing of that; otherwise, and for a package with dependencies, only the VIS rules are checked.
 
     Raises:
+        FormatError: the package is malformed.
         RefusedError: the package breaks a VIS rule.
+        CompileError: it cannot be compiled here, or does not give its own expected answers.
         TrustError: the name belongs to another key.
         RegistryError: other bytes were published under this version, or the registry cannot be written.
     """
     from visget.format.keyfile import read_key
     from visget.format.owner import first_record
+    from visget.format.package import check_contents, verify_package
     from visget.format.signing import sign_package
     from visget.registries import room_of
     from visget.registry.directory import publish as put
@@ -216,6 +221,41 @@ def publish(path: Path, *, key: Path | SecretKey, registry: str | None = None, s
     directory = registry_directory(settings.location(registry))
     secret = read_key(key) if isinstance(key, Path) else key
     progress.step("checking", path.name)
+    package = open_package_file(path)
+    check_contents(package)
+    signed = sign_package(package, secret)
+    if trial and package.manifest.dependencies:
+        progress.note("its test vectors are not run: that needs what it depends on")
+    if trial and not package.manifest.dependencies:
+        _try(verify_package(package, signed, [secret.public]), path, settings, progress)
+    else:
+        _refuse_rule_breaker(path, settings)
+    progress.step("publishing", f"{package.manifest.name} {package.manifest.version}")
+    envelope = _with_signatures_beside(signed, path)
+    claim = first_record(package.manifest.name, secret).encode()
+    return put(directory, package, envelope, keys=room_of(settings, directory), claim=claim)
+
+
+def _try(verified: VerifiedPackage, path: Path, settings: Settings, progress: Progress) -> None:
+    """Let the package go through what an installation here would do."""
+    from visget.installer.detect import host_target
+    from visget.installer.trial import try_package
+
+    linker = linker_of(settings, host_target())
+    try:
+        try_package(verified, store_of(settings), linker=linker, limits=limits_of(settings), progress=progress)
+    except RefusedError as error:
+        if "findings" in error.details:
+            _refuse_rule_breaker(path, settings)
+        raise
+    except CompileError as error:
+        if "vector" in error.details:
+            error.hint = "nothing was published; mend the code or the [[vector]] in visget.toml and build it again"
+        raise
+
+
+def _refuse_rule_breaker(path: Path, settings: Settings) -> None:
+    """Refuse a package that breaks a VIS rule, with all findings."""
     package, findings = check(path, settings=settings)
     errors = [finding for finding in findings if finding.severity == "error"]
     if errors:
@@ -223,10 +263,6 @@ def publish(path: Path, *, key: Path | SecretKey, registry: str | None = None, s
             f"{package.manifest.name} {package.manifest.version} breaks VIS rules: {len(errors)} in all",
             where=str(path), details={"findings": errors}, hint="build it again with `visget build`",
         )  # fmt: skip
-    progress.step("publishing", f"{package.manifest.name} {package.manifest.version}")
-    envelope = _with_signatures_beside(sign_package(package, secret), path)
-    claim = first_record(package.manifest.name, secret).encode()
-    return put(directory, package, envelope, keys=room_of(settings, directory), claim=claim)
 
 
 # ---- users -----------------------------------------------------------------------------------------------

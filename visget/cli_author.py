@@ -147,18 +147,22 @@ def check(ui: Ui, settings: Settings, *, file: Path) -> int:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--registry", metavar="NAME|DIR", help="The registry. [env: VISGET_REGISTRY]")
 @click.option("--key", "key_name", metavar="NAME|FILE", default="default", show_default=True, help="The signing key.")
+@click.option("--no-check", is_flag=True,
+              help="Check only the rules, and do not compile the package and run its test vectors: for a machine that "
+                   "cannot.")  # fmt: skip
 @passphrase_options()
-def publish(ui: Ui, settings: Settings, *, file: Path, registry: str | None, key_name: str,
+def publish(ui: Ui, settings: Settings, *, file: Path, registry: str | None, key_name: str, no_check: bool,
             passphrase: Passphrases) -> None:  # fmt: skip
     """Sign a package and put it into a registry.
 
-    FILE is checked first, as `visget check` does. A free name belongs to the first key that signs it.
+    FILE first goes through all that `visget install` would do here, its own test vectors included; nothing of that is
+    kept. A free name belongs to the first key that signs it.
     """
     from visget import api
 
     api.read_package_file(file)  # before anybody types a passphrase for nothing
     key = signing_key(settings, key_name, passphrase)
-    done = api.publish(file, key=key, registry=registry, settings=settings, progress=ui)
+    done = api.publish(file, key=key, registry=registry, trial=not no_check, settings=settings, progress=ui)
     verb = "published" if done.fresh else "already published, nothing changed:"
     ui.result(
         done.as_dict(),

@@ -136,7 +136,8 @@ def run_demo(directory: Path, *, settings: Settings, progress: Progress = SILENT
         remember_registry(own, "default", str(registry))
         own = own._replace(registries={"default": str(registry)})
         trust_own(own, registry)
-        api.publish(package, key=key, settings=own, progress=progress)
+        # The installation that follows does what the trial would.
+        api.publish(package, key=key, trial=False, settings=own, progress=progress)
     manifest = built.package.manifest
     with _timed(seconds, "install"):
         tuned = api.install(manifest.name, settings=own, progress=progress)

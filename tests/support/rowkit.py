@@ -29,14 +29,17 @@ def copy_of(published: Place, root: Path) -> Place:
     return Place(root=root)
 
 
-def refused(place: Place, *words: object, codes: tuple[int, ...], says: str = "") -> Outcome:
-    """Run a command that must fail with one of `codes`, leave everything as it was, and compile nothing."""
+def refused(place: Place, *words: object, codes: tuple[int, ...], says: str = "", prints: bool = False) -> Outcome:
+    """Run a command that must fail with one of `codes` and leave everything as it was; JSON it `prints`."""
     place.run("list")  # so that the store is there before and after
     before = place.state()
     outcome = place.run(*words)
     assert outcome.code in codes, outcome
-    assert outcome.out == ""
-    assert re.search(r"^error: \S", outcome.text, re.M), outcome
+    if prints:
+        assert outcome.json["exit_code"] == outcome.code
+    else:
+        assert outcome.out == ""
+        assert re.search(r"^error: \S", outcome.text, re.M), outcome
     assert says in outcome.err, outcome
     assert place.natives() == []
     assert place.state() == before
