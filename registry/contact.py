@@ -80,6 +80,10 @@ def meet(source: Transport, room: TrustRoom, anchor: Anchor, mirrors: tuple[str,
             "--fingerprint SHA256",
         )
     identity, pinned = follow(source, anchor)
+    if not anchor.given and (before := room.registration_of(identity)) is not None:
+        # A copy of a registry that is trusted already, such as a bundle: its roots are judged by what is known.
+        registration = Registration(location=source.location, identity=identity, how=before.how, mirrors=mirrors)
+        return Contact(registration=registration, state=room.register(registration, None), first=False)
     how: How = "root file" if anchor.root is not None else "fingerprint" if anchor.given else "first use"
     registration = Registration(location=source.location, identity=identity, how=how, mirrors=mirrors)
     return Contact(registration=registration, state=room.register(registration, pinned), first=not anchor.given)

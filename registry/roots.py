@@ -31,7 +31,7 @@ from visget.registry.tuf_client import check_delegated, check_root
 from visget.registry.tuf_keys import KeySigner, tuf_key
 from visget.registry.tuf_names import BIN_BITS, BIN_PREFIX
 from visget.registry.tuf_repository import Periods, sign, until
-from visget.registry.tuf_rules import TARGETS_LIMIT, check_metadata
+from visget.registry.tuf_rules import ROOT_LIMIT, TARGETS_LIMIT, check_metadata
 
 _STAGED = re.compile(r"([1-9][0-9]*)\.(root|targets)\.json\Z")
 
@@ -141,6 +141,60 @@ def sign_file(path: Path, signer: KeySigner) -> Staged:
         UsageError: there is no such document.
         TrustError: it breaks a rule, or is signed by that key already with another content.
     """
+    document = _staged_at(path)
+    metadata = document.metadata
+    metadata.sign(signer, append=True)  # type: ignore[arg-type]  # sign() needs no more than a KeySigner has
+    data = metadata.to_bytes()
+    with translated("write the signed document", path):
+        atomic_write(path, data, 0o600)
+    return Staged(path=path, role=document.role, version=document.version, data=data)
+
+
+def signable(paths: Sequence[Path], key: PublicKey) -> tuple[list[Path], list[str]]:
+    """Return those of the staged documents `paths` that `key` may sign, and in words who may sign the others.
+
+    Raises:
+        UsageError: it may sign none of them; or there is no such document.
+        TrustError: a document breaks a rule.
+    """
+    mine, others, names = [], [], set()
+    for path in paths:
+        keys, all_known = _known_holders(path)
+        if key in keys or not all_known:
+            mine.append(path)
+            continue
+        names |= {holder.id for holder in keys}
+        others.append(f"{path.name} is signed by the holders of {', '.join(holder.id for holder in keys)}")
+    if not mine:
+        raise UsageError(
+            f"the key {key.id} is no holder's: it cannot sign {', '.join(path.name for path in paths)}",
+            where=str(paths[0].parent),
+            hint=f"the holders' keys are {', '.join(sorted(names))}",
+        )
+    return mine, others
+
+
+def _known_holders(path: Path) -> tuple[list[PublicKey], bool]:
+    """Return who signs the staged document at `path`, and whether that is all who do.
+
+    The root before a root, and the one in force for a top role, are known only where they lie beside the document,
+    or in the operator's room to which it belongs.
+    """
+    document = _staged_at(path)
+    roots = {item.version: parse_root(item.data) for item in staged(path.parent) if item.role == "root"}
+    kept = read_local(path.parent.parent / "root.json", ROOT_LIMIT) if path.parent.name == "staged" else None
+    if kept is not None:
+        current = parse_root(kept)
+        roots.setdefault(current.version, current)
+    if document.role == "targets":
+        return (list(holders_of(roots[max(roots)], "targets").keys), True) if roots else ([], False)
+    before = roots.get(document.version - 1)
+    concerned = [parse_root(document.data), *([before] if before is not None else [])]
+    keys = dict.fromkeys(key for root in concerned for key in holders_of(root, "root").keys)
+    return list(keys), before is not None or document.version == 1
+
+
+def _staged_at(path: Path) -> Staged:
     match = _STAGED.match(path.name)
     if match is None:
         raise UsageError(
@@ -148,13 +202,7 @@ def sign_file(path: Path, signer: KeySigner) -> Staged:
             where=str(path),
             hint="its name is N.root.json or N.targets.json",
         )
-    document = _read(path, match[2])
-    metadata = document.metadata
-    metadata.sign(signer, append=True)  # type: ignore[arg-type]  # sign() needs no more than a KeySigner has
-    data = metadata.to_bytes()
-    with translated("write the signed document", path):
-        atomic_write(path, data, 0o600)
-    return Staged(path=path, role=document.role, version=document.version, data=data)
+    return _read(path, match[2])
 
 
 def _read(path: Path, role: str) -> Staged:

@@ -16,6 +16,7 @@ when it is lost. The spec is docs/spec/registry.md, section "Client state".
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -79,17 +80,10 @@ class TrustRoom:
         if data is None:
             return None
         try:
-            reader = Reader(loads(data, what="the record of a registry", limit=_SMALL), "record")
-            reader.integer("format", _FORMAT, _FORMAT)
-            if reader.string("location") != location:
-                raise reader.fail("location", "is another one")
-            how = reader.choice("how", ("first use", "fingerprint", "root file", "made here"))
-            return Registration(
-                location=location,
-                identity=parse_digest(reader.string("identity")),
-                how=how,  # type: ignore[arg-type]  # choice() has checked it
-                mirrors=reader.lines("mirrors"),
-            )
+            found = _parse_record(data)
+            if found.location != location:
+                raise FormatError("record.location is another one")
+            return found
         except (FormatError, ValueError) as error:
             raise TrustError(
                 f"what is known about the registry at {location} is damaged: {error}",
@@ -97,14 +91,28 @@ class TrustRoom:
                 hint="tell visget again whom to trust: visget registry add NAME LOCATION --fingerprint SHA256",
             ) from error
 
-    def register(self, registration: Registration, pinned: bytes) -> TrustState:
+    def registration_of(self, identity: Digest) -> Registration | None:
+        """Return one of the places at which the registry `identity` was met, if a root of it is still trusted."""
+        for path in sorted((self.directory / "at").glob("*.json")):
+            with contextlib.suppress(FormatError, ValueError, TrustError, OSError):
+                found = _parse_record(read_local(path, _SMALL) or b"")
+                if found.identity == identity and self.state(identity).roots():
+                    return found
+        return None
+
+    def register(self, registration: Registration, pinned: bytes | None) -> TrustState:
         """Remember `registration`, and `pinned` as the root that is trusted; return the state of the registry.
+
+        Args:
+            registration: where the registry lies.
+            pinned: the root; None means that what is trusted already stays.
 
         Raises:
             CacheError, ResourceError: it cannot be written.
         """
         state = self.state(registration.identity)
-        state.pin(pinned)
+        if pinned is not None:
+            state.pin(pinned)
         path = self._record(registration.location)
         guard_directory(path.parent)
         body = {
@@ -124,6 +132,18 @@ class TrustRoom:
 
     def _record(self, location: str) -> Path:
         return self.directory / "at" / f"{digest_bytes(location.encode())[:32]}.json"
+
+
+def _parse_record(data: bytes) -> Registration:
+    reader = Reader(loads(data, what="the record of a registry", limit=_SMALL), "record")
+    reader.integer("format", _FORMAT, _FORMAT)
+    how = reader.choice("how", ("first use", "fingerprint", "root file", "made here"))
+    return Registration(
+        location=reader.string("location"),
+        identity=parse_digest(reader.string("identity")),
+        how=how,  # type: ignore[arg-type]  # choice() has checked it
+        mirrors=reader.lines("mirrors"),
+    )
 
 
 class TrustState:

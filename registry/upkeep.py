@@ -281,7 +281,9 @@ def waiting(keys: Path) -> list[str]:
 def _refuse_staged(room: OperatorRoom) -> None:
     if staged(room.staged):
         raise UsageError(
-            "documents wait for signatures already", where=str(room.staged), hint="finish with them first"
+            "documents wait for signatures already",
+            where=str(room.staged),
+            hint=f"finish with them first: visget registry apply {room.directory}",
         )
 
 

@@ -15,7 +15,7 @@ import sys
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress as RichProgress
 
-    from visget.config import Settings
     from visget.format.findings import Finding
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -270,7 +269,9 @@ def split_message(text: str) -> tuple[str, str | None]:
     return message, f"did you mean {meant}" if meant else None
 
 
-def command(name: str, *, example: str, settings: bool = True) -> Callable[[Command], click.Command]:
+def command(
+    name: str, *, example: str, settings: bool | Literal["or default"] = True
+) -> Callable[[Command], click.Command]:
     """Make a function a command with the options that every command has.
 
     The function is called with the Ui first and, unless `settings` is false, the Settings second.
@@ -278,7 +279,8 @@ def command(name: str, *, example: str, settings: bool = True) -> Callable[[Comm
     Args:
         name: the word on the command line.
         example: what ``--help`` shows under "Example"; one command a line.
-        settings: whether the command reads the settings.
+        settings: whether the command reads the settings; "or default": it goes on when they are wrong, and is
+            called with the error, or None, as the third argument.
     """
 
     def wrap(function: Command) -> click.Command:
@@ -293,7 +295,7 @@ def command(name: str, *, example: str, settings: bool = True) -> Callable[[Comm
             sys.exit(guarded(ui, lambda: _call(function, ui, settings, home, options)))
 
         text = "\b\nExample:\n" + "\n".join(f"  {line}" for line in example.splitlines())
-        common = common_options(home=settings)
+        common = common_options(home=bool(settings))
         made: Any = run
         for option in reversed(common):
             made = option(made)
@@ -305,14 +307,14 @@ def command(name: str, *, example: str, settings: bool = True) -> Callable[[Comm
     return wrap
 
 
-def _call(function: Any, ui: Ui, wants: bool, home: str | None, options: Any) -> int | None:
+def _call(function: Any, ui: Ui, wants: bool | str, home: str | None, options: Any) -> int | None:
     if not wants:
         code: int | None = function(ui, **options)
         return code
-    from visget.config import read_settings
+    from visget.config import read_settings, read_settings_or_default
 
-    settings: Settings = read_settings(home=home)
-    result: int | None = function(ui, settings, **options)
+    given = (read_settings(home=home),) if wants is True else read_settings_or_default(home=home)
+    result: int | None = function(ui, *given, **options)
     return result
 
 

@@ -9,17 +9,17 @@ import click
 
 from visget.cli_common import Ui, command, printable
 from visget.config import Settings
-from visget.errors import EXIT_FAILED
+from visget.errors import EXIT_FAILED, UsageError
 
 _MARK = {"ok": ("ok", "green"), "warning": ("warn", "yellow"), "problem": ("FAIL", "red")}
 
 
-@command("doctor", example="visget doctor\nvisget doctor --json")
-def doctor(ui: Ui, settings: Settings) -> int:
+@command("doctor", example="visget doctor\nvisget doctor --json", settings="or default")
+def doctor(ui: Ui, settings: Settings, wrong: UsageError | None) -> int:
     """Check this installation and explain each finding."""
     from visget.doctor import examine
 
-    found = list(examine(settings))
+    found = list(examine(settings, wrong))
     lines = []
     for item in found:
         word, color = _MARK[item.status]

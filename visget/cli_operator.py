@@ -14,7 +14,7 @@ import click
 
 from visget.cli_common import Ui, command, counted
 from visget.cli_signing import passphrase_options, signing_key
-from visget.config import DEFAULT_REGISTRY, Settings, remember_registry
+from visget.config import DEFAULT_REGISTRY, Settings, check_location, remember_registry
 from visget.passphrase import Passphrases
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def registry_init(ui: Ui, settings: Settings, *, directory: Path, name: str, roo
 
     parse_name(name)
     directory = directory.absolute()
+    check_location(str(directory))
     ceremony = _ceremony(settings, root_keys, threshold, targets_keys, targets_threshold, passphrase)
     periods = Periods(
         timestamp=timestamp_days, snapshot=2 * timestamp_days, bins=max(Periods().bins, 2 * timestamp_days)
@@ -131,15 +132,19 @@ def _public(
 def registry_sign(ui: Ui, settings: Settings, *, files: tuple[Path, ...], key: str, passphrase: Passphrases) -> None:
     """Sign documents that wait for it: roots, and top roles.
 
-    Needs nothing but the files and the key, so that it can be done on a machine without network.
+    Needs nothing but the files and the key, so that it can be done on a machine without network. Documents that
+    others sign are left alone.
     """
-    from visget.registry.roots import sign_file
+    from visget.registry.roots import sign_file, signable
     from visget.registry.tuf_keys import KeySigner
 
     signer = KeySigner(signing_key(settings, key, passphrase))
-    documents = [sign_file(path, signer) for path in files]
+    mine, others = signable(files, signer.public)
+    documents = [sign_file(path, signer) for path in mine]
+    for text in others:
+        ui.note(f"left alone: {text}")
     ui.result(
-        {"signer": signer.public.id, "documents": [_facts(item) for item in documents]},
+        {"signer": signer.public.id, "documents": [_facts(item) for item in documents], "left": others},
         lambda: "\n".join(_described(item) for item in documents) + f"\nsigned by {signer.public.id}",
     )
 

@@ -18,7 +18,7 @@ from visget.cli_operator import (
     rotate_online,
     rotate_root,
 )
-from visget.config import Settings, remember_registry
+from visget.config import Settings, check_location, remember_registry
 from visget.errors import UsageError
 
 
@@ -50,6 +50,7 @@ def registry_add(ui: Ui, settings: Settings, *, name: str, location: str, root: 
     parse_name(name)
     if root is not None and fingerprint is not None:
         raise UsageError("give either --root or --fingerprint")
+    check_location(location)
     known = settings.registries.get(name)
     if known not in (None, location):
         raise UsageError(f"config.toml calls another registry {name!r}: {known}", hint="choose another name")

@@ -138,7 +138,29 @@ def read_settings(environ: Mapping[str, str] | None = None, **options: object) -
     return _read(os.environ if environ is None else environ, options)
 
 
-def _read(env: Mapping[str, str], options: Mapping[str, object], only: tuple[str, ...] = ()) -> Settings:
+def read_settings_or_default(
+    environ: Mapping[str, str] | None = None, **options: object
+) -> tuple[Settings, UsageError | None]:
+    """Return the settings and None; when they are wrong, what is left without the wrong source, and the error.
+
+    For `visget doctor`, which goes on where other commands stop.
+    """
+    env = os.environ if environ is None else environ
+    try:
+        return _read(env, options), None
+    except UsageError as error:
+        places = {name: env[name] for name in ("VISGET_HOME", "VISGET_CACHE_DIR", "VISGET_CONFIG_DIR") if name in env}
+        for source, file in ((env, False), (places, True)):
+            try:
+                return _read(source, options, file=file), error
+            except UsageError:
+                continue
+        return _read(places, options, file=False), error
+
+
+def _read(
+    env: Mapping[str, str], options: Mapping[str, object], only: tuple[str, ...] = (), *, file: bool = True
+) -> Settings:
     config = Path(env["VISGET_CONFIG_DIR"]) if env.get("VISGET_CONFIG_DIR") else config_dir()
     values: dict[str, object] = {
         "home": Path(env["VISGET_HOME"]) if env.get("VISGET_HOME") else data_dir(),
@@ -146,7 +168,8 @@ def _read(env: Mapping[str, str], options: Mapping[str, object], only: tuple[str
         "config": config,
         "jobs": _cores(),
     }
-    values.update(_from_file(config / "config.toml", only))
+    if file:
+        values.update(_from_file(config / "config.toml", only))
     values.update(_from_environment(env))
     values.update({key: value for key, value in options.items() if value is not None})
     _arm_failpoint(env)
@@ -245,6 +268,21 @@ def _checked(key: str, value: object, where: str) -> object:
     return value
 
 
+def check_location(location: str) -> None:
+    """Refuse what config.toml cannot name.
+
+    Raises:
+        UsageError: it has control characters, or bytes that are no text.
+    """
+    import unicodedata  # here, because this module is on the path of every load
+
+    if any(unicodedata.category(char) in ("Cc", "Cs") for char in location):
+        raise UsageError(
+            f"{location!r} cannot be the location of a registry: it has control characters or is not UTF-8",
+            hint="choose a directory with another name",
+        )
+
+
 def remember_registry(settings: Settings, name: str, location: str) -> bool:
     """Write `location` as the registry `name` into config.toml unless a registry of that name exists.
 
@@ -253,6 +291,7 @@ def remember_registry(settings: Settings, name: str, location: str) -> bool:
     """
     if name in settings.registries:
         return False
+    check_location(location)
     path = settings.config / "config.toml"
     with translated("write the configuration", path):
         settings.config.mkdir(parents=True, exist_ok=True)

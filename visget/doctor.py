@@ -49,8 +49,19 @@ class Diagnosis:
         return {"subject": self.subject, "status": self.status, "text": self.text, "remedy": self.remedy}
 
 
-def examine(settings: Settings) -> Iterator[Diagnosis]:
-    """Yield one finding after the other; each check is guarded by itself."""
+def examine(settings: Settings, wrong: VisgetError | None = None) -> Iterator[Diagnosis]:
+    """Yield one finding after the other; each check is guarded by itself.
+
+    Args:
+        settings: the settings, or what is left of them.
+        wrong: why that is not all of them.
+    """
+    if wrong is not None:
+        yield Diagnosis(
+            subject="settings", status="problem",
+            text=f"{wrong.where}: {wrong.message}" if wrong.where else wrong.message,
+            remedy=wrong.hint or "mend it; until then every other command stops there, and this one uses the defaults",
+        )  # fmt: skip
     checks: list[tuple[str, Callable[[Settings], Iterator[Diagnosis]]]] = [
         ("python", _python), ("compiler", _compiler), ("front end", _front_end), ("linker", _linker),
         ("target", _target), ("store", _store), ("keys", _keys), ("registries", _registries),

@@ -46,6 +46,7 @@ def test_install_offline_from_a_bundle(bundle, far, tiny):
     outcome = far.run("install", "tiny", "--registry", bundle, "--offline")
     assert outcome.code == 0, outcome
     assert "first use" in outcome.err
+    assert "first use of the registry" not in tiny.run("install", "tiny", "--registry", bundle).err
     loaded = far.process("path", "tiny")
     assert loaded.code == 0
     assert far.run("install", "tiny==2", "--registry", bundle, "--offline").code == EXIT_NOT_FOUND

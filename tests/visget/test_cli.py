@@ -192,6 +192,32 @@ def test_settings_that_were_probably_meant(empty):
     assert "did you mean 'target'?" in outcome.err
 
 
+@pytest.mark.parametrize(
+    ("text", "variables", "says"),
+    [
+        ('targt = "host"\n', {}, "config.toml: unknown key 'targt'"),
+        ("jobs = [\n", {}, "not valid TOML"),
+        ("", {"VISGET_JOBS": "many"}, "jobs must be a whole number"),
+        ("jobs = 0\n", {"VISGET_SANDBOX": "perhaps"}, "jobs must be a whole number"),
+    ],
+    ids=["key", "syntax", "environment", "both"],
+)
+def test_the_doctor_goes_on_when_the_settings_are_wrong(empty, text, variables, says):
+    empty.config.mkdir()
+    (empty.config / "config.toml").write_text(text)
+    place = empty.with_env(**variables)
+    assert place.run("list").code == EXIT_USAGE
+    outcome = place.run("doctor", "--json")
+    first, *others = outcome.json["findings"]
+    assert (first["subject"], first["status"]) == ("settings", "problem")
+    assert says in first["text"]
+    assert first["remedy"]
+    assert {"python", "compiler", "store", "self test"} <= {item["subject"] for item in others}
+    assert outcome.code == EXIT_FAILED
+    (store,) = (item for item in others if item["subject"] == "store")
+    assert str(empty.home) in store["text"]
+
+
 # ---- output for machines -----------------------------------------------------------------------------------
 
 READING = [

@@ -62,7 +62,7 @@ def test_a_ceremony(place):
     assert place.run("registry", "apply", "default").code == EXIT_USAGE
     staged = sorted((place.config / "registries" / "default" / "staged").glob("*.json"))
     signed = place.run("registry", "sign", *staged, "--key", "b", "--json").json
-    assert [item["role"] for item in signed["documents"]] == ["root", "targets"]
+    assert [item["role"] for item in signed["documents"]] == ["root"]
     assert signed["signer"] == b
     applied = place.run("registry", "apply", "default", "--json").json
     assert len(applied["fingerprint"]) == 64
@@ -85,6 +85,86 @@ def test_what_init_refuses(place, words, says):
     assert outcome.code in (EXIT_USAGE, EXIT_TRUST)
     assert says in outcome.err
     assert not (place.registry / "visget.json").exists()
+
+
+@pytest.mark.parametrize("name", ["a\nb", "tab\there", "esc\x1b[2J", "\udcff"], ids=ascii)
+def test_a_place_that_the_configuration_cannot_name_is_refused_first(place, name):
+    place.config.mkdir(parents=True)
+    (place.config / "config.toml").write_text("jobs = 1\n")
+    for words in (("init", place.root / name), ("add", "team", str(place.root / name))):
+        outcome = place.run("registry", *words)
+        assert outcome.code == EXIT_USAGE, outcome
+        assert "cannot be the location of a registry" in outcome.text
+        assert "\x1b[2J" not in outcome.text
+    assert not (place.root / name).exists()
+    assert [path.name for path in place.config.iterdir()] == ["config.toml"]
+    assert (place.config / "config.toml").read_text() == "jobs = 1\n"
+
+
+def test_who_is_no_holder_signs_nothing(place, tmp_path):
+    for name in ("a", "b", "stranger"):
+        key_file(place.config / "keys" / f"{name}.key", name)
+    a, b = (place.run("key", "show", name, "--json").json["id"] for name in "ab")
+    outcome = place.run("registry", "init", place.registry, "--root-key", a, "--targets-key", b)
+    assert outcome.code == 0, outcome
+    files = sorted((place.config / "registries" / "default" / "staged").glob("*.json"))
+    before = [path.read_bytes() for path in files]
+    outcome = place.run("registry", "sign", *files, "--key", "stranger")
+    assert outcome.code == EXIT_USAGE
+    assert "is no holder's" in outcome.err
+    assert all(holder in outcome.err for holder in (a, b))
+    assert [path.read_bytes() for path in files] == before
+    # A holder of one of two roles: the other document is left alone, also on a machine that has only the files.
+    stick = [shutil.copy(path, tmp_path) for path in files]
+    outcome = place.run("registry", "sign", *stick, "--key", "a", "--json")
+    assert [item["role"] for item in outcome.json["documents"]] == ["root"]
+    assert outcome.json["left"] == [f"1.targets.json is signed by the holders of {b}"]
+    assert b in place.run("registry", "sign", *stick, "--key", "a").err
+    assert place.run("registry", "sign", *files, "--key", "a").code == 0
+    assert place.run("registry", "sign", *files, "--key", "b").code == 0
+    assert place.run("registry", "apply", "default").code == 0
+    # Later, old and new holders sign a root.
+    key_file(place.config / "keys" / "new.key", "new")
+    new = place.run("key", "show", "new", "--json").json["id"]
+    assert place.run("registry", "rotate-root", "default", "--root-key", new).code == 0
+    (file,) = (place.config / "registries" / "default" / "staged").glob("*.json")
+    outcome = place.run("registry", "sign", file, "--key", "stranger")
+    assert outcome.code == EXIT_USAGE
+    assert all(holder in outcome.err for holder in (a, new))
+    outcome = place.run("registry", "rotate-root", "default", "--root-key", "stranger")
+    assert outcome.code == EXIT_USAGE
+    assert f"visget registry apply {place.registry}" in outcome.err
+    for name in ("a", "new"):
+        assert place.run("registry", "sign", file, "--key", name).code == 0
+    assert place.run("registry", "apply", place.registry).code == 0
+
+
+def test_a_copy_of_a_registry_that_is_trusted_is_no_first_use(tmp_path, place):
+    made(place)
+    copy = shutil.copytree(place.registry, tmp_path / "copy")
+    outcome = place.run("search", "--registry", copy)
+    assert outcome.code == 0, outcome
+    assert "first use" not in outcome.err
+    assert place.run("registry", "add", "copy", copy).code == 0
+    known = place.run("registry", "list", "--json").json["known"]
+    assert known["copy"] == known["default"]
+    # Somebody else meets it there for the first time; and another registry is another one.
+    stranger = user(tmp_path, copy, "stranger")
+    assert "first use" in stranger.run("search").err
+    other = Place(root=tmp_path / "other")
+    made(other)
+    assert "first use" in place.run("search", "--registry", other.registry).err
+
+
+def test_an_old_copy_is_judged_by_what_is_known(tmp_path, place):
+    made(place)
+    assert place.run("search").code == 0
+    copy = shutil.copytree(place.registry, tmp_path / "copy")
+    assert place.run("registry", "refresh", "--force").code == 0
+    assert place.run("search").code == 0
+    outcome = place.run("search", "--registry", copy)
+    assert outcome.code == EXIT_TRUST, outcome
+    assert "first use" not in outcome.err
 
 
 def test_refresh_and_rotation(place):
