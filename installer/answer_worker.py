@@ -47,7 +47,7 @@ class _Worker:
         self._level = NOTHING
 
     def enter(self, request: Frame) -> Level:
-        """Load what libraries need, and give up everything but reading this one library and executing its code."""
+        """Load what libraries need, and give up all but reading this library, and those it needs, and running them."""
         path = str(request.head["library"])
         in_memory = path.endswith(".o")
         if in_memory:
@@ -56,9 +56,11 @@ class _Worker:
             for name in _COMPANIONS:
                 with contextlib.suppress(OSError):
                     ctypes.CDLL(name)
+        files = [path, *map(str, request.head.get("companions", ()))]
         self._level = enter(
-            loading(os.getpid(), in_memory=in_memory), request.head["limits"], grants=(Grant(path, READ_FILE),)
-        )
+            loading(os.getpid(), in_memory=in_memory), request.head["limits"],
+            grants=tuple(Grant(file, READ_FILE) for file in files),
+        )  # fmt: skip
         return self._level
 
     def work(self, request: Frame, announce: Announce) -> Reply:

@@ -6,7 +6,7 @@ step, the function and the signal. The vectors are docs/spec/vectors.md, the pro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,7 @@ def check_answers(
     label: str = "the library",
     limits: Limits = ANSWER_LIMITS,
     progress: Progress = SILENT,
+    companions: Sequence[Path] = (),
 ) -> AnswerReport:
     """Call the shared library (or object file) `library` as `vectors` say and compare every answer.
 
@@ -56,6 +57,7 @@ def check_answers(
         label: the package's name and version, for messages.
         limits: what the child process may use.
         progress: told about each vector.
+        companions: the libraries of other packages that the loader finds for it.
 
     Raises:
         CompileError: an answer is wrong, or the library crashed, hung or could not be loaded.
@@ -67,7 +69,8 @@ def check_answers(
         if name in names:
             progress.step("checking answers", name, names[name], len(names))
 
-    reply = _ask({"op": "answer"}, library, api, vectors, label, limits, on_stage)
+    head = {"op": "answer", "companions": [str(path.absolute()) for path in companions]}
+    reply = _ask(head, library, api, vectors, label, limits, on_stage)
     told = reply.head
     if told.get("vectors") != len(names):
         raise CompileError(f"{label}: the answer worker did not run all test vectors", hint="run `visget doctor`")

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,28 +26,40 @@ from visget.format.package import VerifiedPackage
 from visget.format.vectorfit import misfits
 from visget.installer.answers import check_answers
 from visget.installer.archive import write_archive
+from visget.installer.binding import bound_name, soname_of, tag_of
 from visget.installer.compile import PIPELINE, compile_package, compiler_identity
 from visget.installer.detect import host_target
+from visget.installer.documents import documents
 from visget.installer.elf import NEEDS_LINKER, read_elf
 from visget.installer.gate import Promise, gate_library, gate_object
 from visget.installer.limits import DEFAULT_LIMITS, Limits, answer_limits
 from visget.installer.link import Linked, libc_identity, link_library
 from visget.installer.linkers import Linker
-from visget.installer.pkgconfig import pkgconfig_text
-from visget.installer.plan import Plan, Tools, digest_of, plan
-from visget.installer.receipt import Receipt
+from visget.installer.others import Others, name_of, same_file
+from visget.installer.plan import Dependency, Plan, Tools, digest_of, plan
+from visget.installer.receipt import LinkedWith, Linking, Receipt
 from visget.installer.sandbox import Level, weakest
 from visget.installer.target import Target
 from visget.progress import SILENT, Progress
 
 
-def plan_package(verified: VerifiedPackage, target: Target, store: Store, *, linker: Linker | None) -> Plan:
+def plan_package(
+    verified: VerifiedPackage,
+    target: Target,
+    store: Store,
+    *,
+    linker: Linker | None,
+    dependencies: Sequence[Dependency] = (),
+    linking: Linking = "shared",
+) -> Plan:
     """Return what install_package() with the same arguments would do."""
     tools = Tools(compiler=compiler_identity(), pipeline=PIPELINE, linker=linker, libc=libc_identity(target))
-    made = plan(verified, target, host=host_target(), tools=tools)
+    made = plan(
+        verified, target, host=host_target(), tools=tools, dependencies=dependencies, linking=linking
+    )  # fmt: skip
     if store.native(made.digest, check="quick") is None:
         return made
-    return plan(verified, target, host=host_target(), tools=tools, cached=True)
+    return replace(made, cached=True)
 
 
 class Obtained(NamedTuple):
@@ -79,8 +92,21 @@ def obtain_native(
     linker: Linker | None,
     limits: Limits = DEFAULT_LIMITS,
     progress: Progress = SILENT,
+    dependencies: Sequence[Dependency] = (),
+    linking: Linking = "shared",
 ) -> Obtained:
     """Return the native artifact of `verified` for `target`, made now unless the store has it.
+
+    Args:
+        verified: the package.
+        target: what it is compiled for.
+        store: where the artifact goes, and where those of its dependencies are.
+        linker: what links it.
+        limits: what the workers may use.
+        progress: told what is being done.
+        dependencies: what it depends on, each package after its own dependencies: all that there is when they are
+            merged, else what the package itself names.
+        linking: whether the dependencies stay libraries of their own.
 
     Raises:
         RefusedError: the package breaks the rules of VIS-1, or its code does not pass a gate.
@@ -88,18 +114,19 @@ def obtain_native(
         UnsupportedError: it needs something that this version or machine lacks.
         ResourceError: disk, memory or time ran out.
     """
-    made = plan_package(verified, target, store, linker=linker)
+    made = plan_package(verified, target, store, linker=linker, dependencies=dependencies, linking=linking)
     if made.cached and (entry := store.native(made.digest)) is not None:
         return Obtained(entry, compiled=False)
     compiled = False
+    others = Others(made, verified, store)
 
     def build(directory: Path) -> None:
         nonlocal compiled
         compiled = True
-        _Build(verified, made, directory, limits, progress).run()
+        _Build(verified, made, directory, limits, progress, others).run()
 
     # The store calls `build` only when the artifact is neither there nor made by another process meanwhile.
-    entry = store.build_native(made.digest, build)
+    entry = store.build_native(made.digest, build, needs=others.needs)
     return Obtained(entry, compiled=compiled)
 
 
@@ -107,8 +134,9 @@ class _Build:
     """One artifact while it is being made."""
 
     def __init__(
-        self, verified: VerifiedPackage, made: Plan, directory: Path, limits: Limits, progress: Progress
-    ) -> None:
+        self, verified: VerifiedPackage, made: Plan, directory: Path, limits: Limits, progress: Progress,
+        others: Others,
+    ) -> None:  # fmt: skip
         self._verified = verified
         self._package = verified.package
         self._manifest = verified.package.manifest
@@ -116,6 +144,8 @@ class _Build:
         self._directory = directory
         self._limits = limits
         self._progress = progress
+        self._others = others
+        self._soname = soname_of(self._manifest.name, made.digest)
         self._milliseconds: dict[str, int] = {}
         self._sandboxes: list[Level] = []
 
@@ -128,7 +158,10 @@ class _Build:
             )
         self._check_vectors()
         with self._stage("compile", "compiling"):
-            compiled = compile_package(self._verified, target, self._limits, self._progress)
+            binding = self._others.binding(self._verified, tag_of(self._plan.digest))
+            compiled = compile_package(
+                self._verified, target, self._limits, self._progress, binding=binding, merged=self._others.to_merge()
+            )
             failpoint("install.compiled")
         self._sandboxes.append(compiled.sandbox)
         for stage, seconds in compiled.seconds.items():
@@ -137,13 +170,23 @@ class _Build:
             label=self._plan.label,
             target=target,
             exports=frozenset(self._manifest.exports),
-            imports=frozenset(self._manifest.imports),
-            constructors=self._manifest.constructors,
+            imports=frozenset(self._manifest.imports).union(
+                *(one.verified.package.manifest.imports for one in self._others.merged)
+            ),
+            constructors=self._manifest.constructors or any(
+                one.verified.package.manifest.constructors for one in self._others.merged
+            ),
+            bound=frozenset(bound_name(export, binding.tag) for export in self._manifest.exports),
+            taken=frozenset() if self._others.merged else binding.taken_names,
+            libraries=frozenset(self._others.libraries),
+            run_path=self._others.run_path,
         )
         with self._stage("gate", "checking the code"):
             needed = gate_object(compiled.object, promise)
         files: dict[str, bytes] = {
-            f"lib/lib{name}.a": write_archive(f"{name}.o", compiled.object, self._manifest.exports)
+            f"lib/lib{name}.a": write_archive(
+                f"{name}.o", compiled.object, sorted(promise.exports | promise.bound)
+            )
         }
         linked = self._link(compiled.object, promise, needed)
         if linked is None:
@@ -154,12 +197,16 @@ class _Build:
             native = f"lib/lib{name}.so"
             files[native] = linked.library
         sizes = {path: len(content) for path, content in files.items()}
-        files |= self._documents(shared=linked is not None)
+        files |= documents(
+            self._package, shared=linked is not None, soname=self._soname, types=compiled.types,
+            beside=self._others.beside(frozenset(map(name_of, self._manifest.dependencies))),
+        )  # fmt: skip
         with translated("write the library", self._directory):
             for path, content in files.items():
                 place = self._directory / path
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_bytes(content)
+            self._add_names(shared=linked is not None)
         failpoint("install.written")
         checked = self._check_answers(self._directory / native)
         failpoint("install.checked")
@@ -184,9 +231,25 @@ class _Build:
             sandbox=str(weakest(self._sandboxes)),
             milliseconds=self._milliseconds,
             sizes=sizes,
+            linking=self._plan.linking,
+            dependencies=tuple(
+                LinkedWith(name=one.name, version=one.version, package=one.verified.package.digest, key=one.key)
+                for one in self._plan.dependencies
+            ),
         )
         with translated("write the receipt", self._directory):
             (self._directory / "receipt.json").write_bytes(receipt.encode())
+
+    def _add_names(self, *, shared: bool) -> None:
+        """Give the library its other names: the one that it calls itself, and the usual one after ``-l``."""
+        name = self._manifest.name
+        usual = [] if self._manifest.link_name == name else [f"lib{self._manifest.link_name}"]
+        names = [(f"lib{name}.a", [f"{one}.a" for one in usual])]
+        if shared:
+            names.append((f"lib{name}.so", [self._soname, *(f"{one}.so" for one in usual)]))
+        for first, others in names:
+            for other in others:
+                same_file(self._directory / "lib" / first, self._directory / "lib" / other)
 
     def _check_vectors(self) -> None:
         """Refuse test vectors that do not fit the functions, before anything is compiled.
@@ -207,14 +270,15 @@ class _Build:
         linker = self._plan.tools.linker
         if linker is None:
             return None
-        soname = f"lib{self._manifest.name}.so"
+        soname = self._soname
         scratch = self._directory / ".link"
         with self._stage("link", "linking"):
             with translated("prepare the linking", scratch):
                 scratch.mkdir()
             linked = link_library(
-                linker, content, target=promise.target, soname=soname, exports=promise.exports, needed=needed,
-                scratch=scratch, sandbox=self._limits.sandbox,
+                linker, content, target=promise.target, soname=soname, exports=promise.exports | promise.bound,
+                needed=needed, scratch=scratch, sandbox=self._limits.sandbox, libraries=self._others.libraries,
+                run_path=promise.run_path,
             )  # fmt: skip
             self._sandboxes.append(linked.sandbox)
             shutil.rmtree(scratch)
@@ -240,19 +304,6 @@ class _Build:
                     hint="install a linker: Debian's lld or binutils, or pip install 'visget[author]'",
                 )
 
-    def _documents(self, *, shared: bool) -> dict[str, bytes]:
-        """Return everything that is not code."""
-        files = {f"include/{name}": text.encode() for name, text in self._package.headers().items()}
-        files[f"lib/pkgconfig/{self._manifest.name}.pc"] = pkgconfig_text(self._manifest, shared=shared).encode()
-        api = self._package.section("api")
-        if api is None:
-            raise RefusedError(f"{self._plan.label} does not describe its functions", where=self._plan.label)
-        files["api.json"] = api
-        license_text = self._package.section("license")
-        if license_text is not None:
-            files["LICENSE"] = license_text
-        return files
-
     def _check_answers(self, native: Path) -> int:
         """Return how many vectors the fresh code has reproduced."""
         vectors = self._package.vectors() if self._plan.run_answers else None
@@ -260,9 +311,15 @@ class _Build:
             return 0
         with self._stage("answers", "checking answers"):
             limits = answer_limits(self._limits)
+            # Until the artifact has its place in the store, what it needs is found beside it only.
+            visitors = [same_file(path, native.with_name(path.name)) for path in self._others.files()]
             report = check_answers(
-                native, self._package.api(), vectors, label=self._plan.label, limits=limits, progress=self._progress
-            )
+                native, self._package.api(), vectors, label=self._plan.label, limits=limits, progress=self._progress,
+                companions=visitors,
+            )  # fmt: skip
+            with translated("check the answers", native):
+                for path in visitors:
+                    path.unlink()
         self._sandboxes.append(report.sandbox)
         return report.vectors
 

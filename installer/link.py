@@ -12,9 +12,10 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from visget.errors import CompileError, ResourceError, VisgetError
 from visget.files import translated
@@ -30,6 +31,7 @@ from visget.installer.target import Target
 __all__ = ["Linked", "Linker", "find_linker", "libc_identity", "link_library"]
 
 _TIMEOUT = 300.0
+_NO_LIBRARIES: Mapping[str, Collection[str]] = MappingProxyType({})
 _OPTIONS = (
     "-Bsymbolic",  # a library's calls of its own functions reach them, whatever else the process has loaded
     "-z", "defs",  # a missing symbol is found here, not by the user's program
@@ -80,6 +82,8 @@ def link_library(
     needed: Collection[str],
     scratch: Path,
     sandbox: Mode = "auto",
+    libraries: Mapping[str, Collection[str]] = _NO_LIBRARIES,
+    run_path: str | None = None,
 ) -> Linked:
     """Link the object file `content` into a shared library.
 
@@ -92,6 +96,8 @@ def link_library(
         needed: the object's undefined symbols, as the gate reported them.
         scratch: an empty directory for this call, the only place where the linker may write.
         sandbox: what must confine the linker.
+        libraries: the libraries of its dependencies, by what they call themselves, and what each provides.
+        run_path: where the loader will look for those.
 
     Raises:
         CompileError: the linker refuses; undefined symbols are named.
@@ -103,19 +109,27 @@ def link_library(
         names = "".join(f"    {name};\n" for name in sorted(exports))
         script = ("{\n  global:\n" + names if names else "{\n") + "  local: *;\n};\n"
         (scratch / "exports.map").write_text(script, encoding="ascii")
-    libraries = host_libraries(target)
-    if libraries is not None:
-        beside = [str(path) for path in libraries.paths]
+    provided = frozenset(name for names in libraries.values() for name in names)
+    host = host_libraries(target)
+    if host is not None:
+        beside = [str(path) for path in host.paths]
     else:
-        beside = _link_stand_ins(linker, target, needed, scratch, sandbox)
+        homes = stand_ins(target, frozenset(needed) - provided, SUPPORT_CALLS)
+        beside = _link_stand_ins(homes, linker, target, scratch, sandbox)
+    # Stand-ins for those too: all that a linker needs of a library is its name and the names in it.
+    beside = [*_link_stand_ins(libraries, linker, target, scratch, sandbox), *beside]
     options = [*_OPTIONS, "-soname", soname, "--version-script=exports.map"]
+    if run_path is not None:
+        options += ["--enable-new-dtags", "-rpath", run_path]
     library, level = _run(linker, options, ["input.o", *beside], soname, target, scratch, sandbox)
-    return Linked(library=library, libc=libraries.version if libraries else STAND_IN, sandbox=level)
+    return Linked(library=library, libc=host.version if host else STAND_IN, sandbox=level)
 
 
-def _link_stand_ins(linker: Linker, target: Target, needed: Collection[str], scratch: Path, sandbox: Mode) -> list[str]:
+def _link_stand_ins(
+    homes: Mapping[str, Collection[str]], linker: Linker, target: Target, scratch: Path, sandbox: Mode
+) -> list[str]:
     paths = []
-    for home, names in stand_ins(target, needed, SUPPORT_CALLS).items():
+    for home, names in homes.items():
         with translated("prepare the linking", scratch):
             (scratch / f"{home}.o").write_bytes(stub_object(target.arch, names))
         _run(linker, ["-soname", home], [f"{home}.o"], home, target, scratch, sandbox)

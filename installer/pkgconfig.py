@@ -7,20 +7,27 @@ directory goes into their run path. Syntax: pc(5); ``$`` and ``#`` in values are
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from visget.format.manifest import Manifest
 
 
-def pkgconfig_text(manifest: Manifest, *, shared: bool) -> str:
+def pkgconfig_text(
+    manifest: Manifest, *, shared: bool, requires: Iterable[str] = (), prefix: str = "${pcfiledir}/../.."
+) -> str:
     """Return the text of ``lib/pkgconfig/NAME.pc``.
 
     Args:
         manifest: the package.
         shared: whether there is a shared library; with only the archive, programs need the maths library too.
+        requires: the packages whose headers its headers may include, and whose archives go with its archive.
+        prefix: where its files are, from the file on.
     """
+    private = " ".join(sorted(requires))
     run_path = "-Wl,-rpath,${libdir} " if shared else ""
     libs = f"-L${{libdir}} {run_path}-l{manifest.name}{'' if shared else ' -lm'}"
     lines = [
-        "prefix=${pcfiledir}/../..",
+        f"prefix={prefix}",
         "libdir=${prefix}/lib",
         "includedir=${prefix}/include",
         "",
@@ -28,6 +35,7 @@ def pkgconfig_text(manifest: Manifest, *, shared: bool) -> str:
         f"Description: {_escaped(manifest.summary)}",
         *([f"URL: {_escaped(manifest.homepage)}"] if manifest.homepage else []),
         f"Version: {manifest.version}",
+        *([f"Requires.private: {private}"] if private else []),
         f"Libs: {libs}",
         *(["Libs.private: -lm"] if shared else []),
         "Cflags: -I${includedir}",

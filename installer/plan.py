@@ -14,10 +14,37 @@ from visget.digest import Digest
 from visget.format.package import Package, VerifiedPackage
 from visget.installer.clibrary import STAND_IN
 from visget.installer.linkers import Linker
+from visget.installer.receipt import Linking
 from visget.installer.target import Target
 
-LAYOUT = "2"
+LAYOUT = "3"
 """Changes whenever the files of an artifact, or what the gates and the answer check demand, change."""
+
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dependency:
+    """A package that another one is linked with."""
+
+    verified: VerifiedPackage
+    """The package."""
+    key: Digest | None
+    """The action key of its artifact for the same target; None when its code becomes part of the other's."""
+
+    @property
+    def name(self) -> str:
+        """The package's name."""
+        return self.verified.package.manifest.name
+
+    @property
+    def version(self) -> str:
+        """Its version."""
+        return str(self.verified.package.manifest.version)
+
+    @property
+    def label(self) -> str:
+        """The package in messages."""
+        return f"{self.name} {self.version}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +89,10 @@ class Plan:
     """Why the vectors are not run; empty when they are."""
     cached: bool = False
     """Whether the artifact was in the store when the plan was made."""
+    dependencies: tuple[Dependency, ...] = ()
+    """What it is linked with: the packages that it names, or, to merge them, all; a package after its own."""
+    linking: Linking = "shared"
+    """How it is linked with them."""
 
     @property
     def digest(self) -> Digest:
@@ -77,6 +108,10 @@ class Plan:
             "cached": self.cached,
             "compiler": self.tools.compiler,
             "linker": self.tools.linker.identity if self.tools.linker else None,
+            "linking": self.linking,
+            "dependencies": [
+                {"name": item.name, "version": item.version, "key": item.key} for item in self.dependencies
+            ],
             "stages": [{"name": s.name, "what": s.what, "skipped": s.skipped} for s in self.stages],
             "inputs": list(self.key.trace),
         }
@@ -84,13 +119,25 @@ class Plan:
     def as_text(self) -> str:
         """Return the plan for people."""
         lines = [f"{self.label} for {self.target}", f"  key      {self.digest}"]
+        if self.dependencies:
+            how = "merged with" if self.linking == "static" else "linked with"
+            lines.append(f"  needs    {how} {', '.join(item.label for item in self.dependencies)}")
         if self.cached:
             return "\n".join([*lines, "  store    has it already; nothing to compile"])
         lines += [f"  {s.name:<8} {'skipped: ' if s.skipped else ''}{s.what}" for s in self.stages]
         return "\n".join(lines)
 
 
-def plan(verified: VerifiedPackage, target: Target, *, host: Target, tools: Tools, cached: bool = False) -> Plan:
+def plan(
+    verified: VerifiedPackage,
+    target: Target,
+    *,
+    host: Target,
+    tools: Tools,
+    cached: bool = False,
+    dependencies: Sequence[Dependency] = (),
+    linking: Linking = "shared",
+) -> Plan:
     """Return the plan for installing `verified` for `target`.
 
     Args:
@@ -99,6 +146,8 @@ def plan(verified: VerifiedPackage, target: Target, *, host: Target, tools: Tool
         host: this machine, which decides whether the answers can be checked here.
         tools: what does the work.
         cached: whether the store has the artifact; it changes nothing but the wording.
+        dependencies: what it is linked with.
+        linking: how.
     """
     package = verified.package
     manifest = package.manifest
@@ -127,6 +176,8 @@ def plan(verified: VerifiedPackage, target: Target, *, host: Target, tools: Tool
         ("linker", tools.linker.identity if tools.linker else "none"),
         ("libc", tools.libc if tools.linker else "none"),
         ("answers", "no vectors" if vectors is None else "not run" if reason else "run"),
+        ("linking", linking if dependencies else "none"),
+        ("dependencies", "\n".join(map(_shaping, dependencies)) or "none"),
     ):
         key = key.add(label, value)
     return Plan(
@@ -138,7 +189,15 @@ def plan(verified: VerifiedPackage, target: Target, *, host: Target, tools: Tool
         run_answers=not reason,
         answers_reason=reason,
         cached=cached,
+        dependencies=tuple(dependencies),
+        linking=linking,
     )
+
+
+def _shaping(dependency: Dependency) -> str:
+    """Return all of a dependency that shapes whoever is linked with it."""
+    verified = dependency.verified
+    return f"{dependency.label} {dependency.key or verified.package.digest + ' ' + ' '.join(verified.signers)}"
 
 
 def digest_of(package: Package, kind: str) -> Digest | None:

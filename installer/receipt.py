@@ -24,6 +24,20 @@ RECEIPT_FILE = "receipt.json"
 
 Answers = Literal["passed", "none", "not-run"]
 Artifact = Literal["library", "object"]
+Linking = Literal["shared", "static"]
+"""Whether a package's dependencies are libraries of their own, or their code becomes part of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkedWith:
+    """A package that an artifact was linked with."""
+
+    name: str
+    version: str
+    package: Digest
+    """The digest of the package."""
+    key: Digest | None
+    """The action key of its artifact; None when it is part of the other one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +81,10 @@ class Receipt:
     """How long each stage took."""
     sizes: Mapping[str, int]
     """Bytes of each file that holds code."""
+    linking: Linking = "shared"
+    """Whether its dependencies are libraries of their own (shared), or part of this one (static)."""
+    dependencies: tuple[LinkedWith, ...] = ()
+    """The packages that it was linked with."""
 
     def encode(self) -> bytes:
         """Return the receipt as strict JSON."""
@@ -79,6 +97,10 @@ class Receipt:
                 "target": {"triple": target.triple, "cpu": target.cpu, "features": list(target.features)},
                 "milliseconds": dict(self.milliseconds),
                 "sizes": dict(self.sizes),
+                "dependencies": [
+                    {"name": item.name, "version": item.version, "package": item.package, "key": item.key}
+                    for item in self.dependencies
+                ],
             }
         )
 
@@ -93,11 +115,16 @@ class Receipt:
             ("target", str(self.target)),
             ("compiler", f"{self.compiler}, optimisation level {self.level}"),
             ("linker", f"{self.linker}, {self.libc}" if self.linker else "none; LLVM loads the object file"),
+            *([("dependencies", self._dependencies())] if self.dependencies else []),
             ("sandbox", self.sandbox),
             ("answers", answers),
             ("files", ", ".join(f"{path} {size:,} bytes" for path, size in sorted(self.sizes.items()))),
             ("took", f"{self.total:,} ms"),
         ]
+
+    def _dependencies(self) -> str:
+        listed = ", ".join(f"{item.name} {item.version}" for item in self.dependencies)
+        return f"{listed} (merged into it)" if self.linking == "static" else listed
 
     @property
     def total(self) -> int:
@@ -149,6 +176,8 @@ class Receipt:
             sandbox=reader.line("sandbox"),
             milliseconds=_numbers(reader, "milliseconds"),
             sizes=_numbers(reader, "sizes"),
+            linking="static" if reader.choice("linking", ("shared", "static")) == "static" else "shared",
+            dependencies=tuple(_linked_with(item) for item in reader.objects("dependencies")),
         )
         reader.done()
         return receipt
@@ -176,7 +205,16 @@ _ORDER = (
     "compile", "compile.parse", "compile.check", "compile.legalise", "compile.optimise", "compile.emit", "gate",
     "link", "gate-library", "answers",
 )  # fmt: skip
-_STRUCTURED = frozenset(["signers", "target", "milliseconds", "sizes"])
+_STRUCTURED = frozenset(["signers", "target", "milliseconds", "sizes", "dependencies"])
+
+
+def _linked_with(reader: Reader) -> LinkedWith:
+    found = LinkedWith(
+        name=reader.line("name"), version=reader.line("version"), package=_digest(reader, "package"),
+        key=None if reader.any("key") is None else _digest(reader, "key"),
+    )  # fmt: skip
+    reader.done()
+    return found
 
 
 def _digest(reader: Reader, name: str) -> Digest:

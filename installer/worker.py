@@ -54,9 +54,11 @@ def work(request: Frame, announce: Announce) -> Reply:
     if head["op"] == "check" or errors(findings):
         return {**answer, "seconds": seconds}, ()
     answer["types"] = export_types(text, head["exports"])
+    binding = _binding(head)
     if others:
         text = _merged(text, others, head, announce)
-    elif binding := _binding(head):
+        binding = binding and Binding(tag=binding.tag)
+    if binding:
         text = bind(text, head["exports"], binding)
     machine = Machine(triple=head["triple"], cpu=head["cpu"], features=head["features"], level=head["level"])
     made = generate(

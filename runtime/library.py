@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from visget.cache.content import DamagedError
 from visget.cache.entry import NativeEntry, unsealed
+from visget.digest import Digest
 from visget.errors import LoadError
 from visget.runtime.mapping import map_library
 
@@ -131,8 +132,18 @@ class Library:
         return f"{message}; did you mean {' or '.join(close)}?" if close else message
 
 
-def open_entry(entry: NativeEntry, *, name: str, version: str) -> Library:
+Find = Callable[[Digest], NativeEntry | None]
+"""Gives the artifact of an action key, or None."""
+
+
+def open_entry(entry: NativeEntry, *, name: str, version: str, find: Find | None = None) -> Library:
     """Load the library that `entry` holds: the file that was checked is the one that is mapped.
+
+    Args:
+        entry: its artifact.
+        name: the package's name.
+        version: the package's version.
+        find: gives the artifacts of the libraries that it is linked with; these are checked and mapped before it.
 
     Raises:
         DamagedError: a file that is needed is not the one that the store made; nothing of it was loaded.
@@ -145,8 +156,9 @@ def open_entry(entry: NativeEntry, *, name: str, version: str) -> Library:
         api, receipt = entry.content("api.json"), entry.content(_RECEIPT) if entry.file(_RECEIPT) else None
         if entry.file(shared) is not None:
             path = entry.path / shared
+            map_needed(entry, find)
             with entry.opened(shared) as descriptor:
-                cdll = _mapped(descriptor, path, f"{name} {version}", name, version)
+                cdll = _mapped(descriptor, path, name, version, alone=not entry.needs)
         elif entry.file(relocatable) is not None:
             # No linker was found when it was installed. Only now is LLVM needed.
             from visget.runtime.jit import load_object
@@ -178,12 +190,35 @@ def open_library(directory: Path, *, name: str, version: str) -> Library:
         raise _damaged(name, str(error), directory) from error
 
 
-def _mapped(descriptor: int, path: Path, title: str, name: str, version: str) -> Any:
+def map_needed(entry: NativeEntry, find: Find | None, seen: set[Digest] | None = None) -> None:
+    """Map the libraries that the one in `entry` is linked with, each after those that it is linked with itself.
+
+    The loader then takes these, because each has a name of its own: whatever lies in their places by now is not looked
+    at.
+
+    Raises:
+        DamagedError: one is missing, or not the one that the store made.
+        OSError: the system's loader refuses one, or it cannot be read now.
+    """
+    seen = set() if seen is None else seen
+    for need in entry.needs:
+        if need.key in seen:
+            continue
+        seen.add(need.key)
+        other = find(need.key) if find is not None else None
+        if other is None or other.file(need.path) is None:
+            raise DamagedError(f"{need.path.rpartition('/')[2]}, which it is linked with, is missing or damaged")
+        map_needed(other, find, seen)
+        with other.opened(need.path) as descriptor:
+            map_library(descriptor, other.path / need.path, alone=not other.needs)
+
+
+def _mapped(descriptor: int, path: Path, name: str, version: str, *, alone: bool) -> Any:
     try:
-        return map_library(descriptor, path)
+        return map_library(descriptor, path, alone=alone)
     except OSError as error:
         raise LoadError(
-            f"{title} cannot be loaded: {error}",
+            f"{name} {version} cannot be loaded: {error}",
             hint=f"install it again: visget install --reinstall {name}=={version}",
             where=str(path),
         ) from error

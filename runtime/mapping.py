@@ -18,6 +18,8 @@ import sys
 import threading
 from pathlib import Path
 
+from visget.machine import libc_family
+
 _lock = threading.Lock()
 _kept: dict[tuple[int, int], tuple[int, int]] = {}
 """For each mapped file, by device and inode: the descriptor that stays open, and the number that makes its name
@@ -25,8 +27,14 @@ unique."""
 _numbers = itertools.count(1)
 
 
-def map_library(descriptor: int, path: Path) -> ctypes.CDLL:
+def map_library(descriptor: int, path: Path, *, alone: bool = True) -> ctypes.CDLL:
     """Load the library that `descriptor` reads, which is the file `path`; nothing of it becomes global.
+
+    Args:
+        descriptor: reads the library.
+        path: the library.
+        alone: whether it is linked with no library of another package. Only glibc finds such a one, mapped before,
+            by what it calls itself; other loaders look where the library's own run path leads from where it lies.
 
     Raises:
         OSError: the system's loader refuses it; the message names `path`.
@@ -36,7 +44,7 @@ def map_library(descriptor: int, path: Path) -> ctypes.CDLL:
         directory = f"/proc/{os.readlink('/proc/self')}/fd"  # noqa: PTH115 - a pathlib object costs ten times as much
     except OSError:
         directory = ""
-    if sys.platform != "linux" or not directory:
+    if sys.platform != "linux" or not directory or not (alone or libc_family() == "gnu"):
         return ctypes.CDLL(str(path), mode=os.RTLD_NOW | os.RTLD_LOCAL)
     with _lock:
         name = _name(directory, descriptor)

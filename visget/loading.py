@@ -6,6 +6,7 @@ when this machine's artifact is missing or damaged is the installer imported, to
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,13 +40,14 @@ def load(name: str, version: str | None = None, *, settings: Settings | None = N
 
     # Names and sizes only: what is loaded is checked below, through the descriptor that it is loaded from.
     installed, entry = resolve(name, version, settings=settings, check="quick")
+    find = partial(store_of(settings or read_load_settings()).native, check="quick")
     try:
-        return open_entry(entry, name=installed.name, version=installed.version)
+        return open_entry(entry, name=installed.name, version=installed.version, find=find)
     except DamagedError:
         # This look at every file moves the artifact to quarantine, and has it compiled again.
         installed, entry = resolve(name, version, settings=settings)
     try:
-        return open_entry(entry, name=installed.name, version=installed.version)
+        return open_entry(entry, name=installed.name, version=installed.version, find=find)
     except DamagedError as error:
         raise LoadError(
             f"{installed.name} {installed.version} was damaged again as soon as it was whole: {error}",

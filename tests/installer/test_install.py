@@ -49,8 +49,9 @@ def test_an_installed_library(store: Store) -> None:
     package = verified()
     entry = install_package(package, HOST, store, linker=linker())
     assert [file.path for file in entry.files] == [
-        "LICENSE", "api.json", "include/adder/adder.h", "lib/libadder.a", "lib/libadder.so", "lib/pkgconfig/adder.pc",
-        "receipt.json",
+        "LICENSE", "api.json", "exports.json", "include/adder/adder.h", "lib/cmake/adder/adderConfig.cmake",
+        "lib/cmake/adder/adderConfigVersion.cmake", f"lib/libadder-{entry.key[:20]}.so", "lib/libadder.a",
+        "lib/libadder.so", "lib/pkgconfig/adder.pc", "receipt.json",
     ]  # fmt: skip
     library = ctypes.CDLL(str(entry.path / "lib/libadder.so"))
     library.adder_power.restype = ctypes.c_double
@@ -213,9 +214,9 @@ def test_two_at_once_compile_once(store: Store, monkeypatch: pytest.MonkeyPatch)
     package, tool, compiled = verified(), linker(), []
     real = install.compile_package
 
-    def count(*arguments: object) -> object:
+    def count(*arguments: object, **how: object) -> object:
         compiled.append(1)
-        return real(*arguments)  # type: ignore[arg-type]
+        return real(*arguments, **how)  # type: ignore[arg-type]
 
     monkeypatch.setattr(install, "compile_package", count)
     results: list[object] = []
