@@ -1,14 +1,24 @@
-"""What a package may take from the C library of the user's machine: the table of allowed imports.
+"""What a package may take from the C library of the user's machine: the platform interface.
 
 Invariant: the table holds names whose meaning, arguments, structures and constants are the same in every C library
-that VIS serves, with the signature that the neutral lowering gives them; whatever is not in it is refused
-(visget.format.refused_imports has the reasons for well-known names). The spec is docs/spec/vis-1.md, section 6.
+that VIS serves, seen through visget's own headers, with the signature that the neutral lowering gives them; whatever
+is not in it is refused (visget.format.refused_imports has the reasons for well-known names). A name is never taken
+out, nor its signature changed; what is added gets a new level. The spec is docs/spec/platform.md.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from visget.format.platform_iso import ISO
+from visget.format.platform_program import PROGRAM
+from visget.format.platform_system import SYSTEM
+from visget.format.platform_text import TEXT
+
+LEVEL = 2
+"""The highest level of the platform interface that this visget knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +29,10 @@ class Import:
     result: str
     params: tuple[str, ...]
     variadic: bool = False
+    level: int = 1
+    """The level of the platform interface that brought it."""
+    program: bool = False
+    """Whether only programs may use it, and packages may not."""
 
     @property
     def signature(self) -> str:
@@ -26,126 +40,50 @@ class Import:
         return f"{self.result} ({', '.join([*self.params, *['...'] * self.variadic])})"
 
 
-# Names by signature. Every i32 is int or unsigned int, every i64 is long, size_t, time_t or an 8-byte struct.
-_GROUPS: tuple[tuple[str, str], ...] = (
-    # <string.h>, and what C23 and the clean-up of calls add to it
-    ("ptr (ptr, ptr, i64)", "memcpy memmove mempcpy strncpy strncat stpncpy"),
-    ("ptr (ptr, i32, i64)", "memset memchr memrchr"),
-    ("i32 (ptr, ptr, i64)", "memcmp bcmp strncmp"),
-    ("ptr (ptr, ptr, i32, i64)", "memccpy"),
-    ("ptr (ptr, ptr)", "strcpy strcat strpbrk strstr strtok stpcpy"),
-    ("i32 (ptr, ptr)", "strcmp strcoll"),
-    ("ptr (ptr, i32)", "strchr strrchr"),
-    ("i64 (ptr, ptr)", "strspn strcspn"),
-    ("i64 (ptr, ptr, i64)", "strxfrm"),
-    ("i64 (ptr, i64)", "strnlen"),
-    ("i64 (ptr)", "strlen"),
-    ("ptr (i32)", "strerror"),
-    ("ptr (ptr)", "strdup"),
-    ("ptr (ptr, i64)", "strndup"),
-    # <ctype.h>
+# Level 2: C++ exceptions, from libgcc_s.so.1.
+_UNWINDER: tuple[tuple[str, str], ...] = (
+    ("i32 (ptr)", "_Unwind_RaiseException _Unwind_Resume_or_Rethrow"),
+    ("void (ptr)", "_Unwind_Resume _Unwind_DeleteException"),
+    ("i32 (ptr, ptr, ptr)", "_Unwind_ForcedUnwind"),
+    ("i32 (ptr, ptr)", "_Unwind_Backtrace"),
+    ("ptr (ptr)", "_Unwind_GetLanguageSpecificData"),
+    ("i64 (ptr, i32)", "_Unwind_GetGR"),
+    ("void (ptr, i32, i64)", "_Unwind_SetGR"),
+    ("void (ptr, i64)", "_Unwind_SetIP"),
     (
-        "i32 (i32)",
-        "isalnum isalpha isblank iscntrl isdigit isgraph islower isprint ispunct isspace isupper isxdigit "
-        "tolower toupper",
+        "i64 (ptr)",
+        "_Unwind_GetIP _Unwind_GetCFA _Unwind_GetRegionStart "
+        "_Unwind_GetTextRelBase _Unwind_GetDataRelBase",
     ),
-    # <stdlib.h>, <inttypes.h>
-    ("ptr (i64)", "malloc"),
-    ("ptr (i64, i64)", "calloc aligned_alloc"),
-    ("ptr (ptr, i64)", "realloc"),
-    ("void (ptr)", "free"),
-    ("void (ptr, i64, i64, ptr)", "qsort"),
-    ("ptr (ptr, ptr, i64, i64, ptr)", "bsearch"),
-    ("i32 (i32)", "abs"),
-    ("i64 (i64)", "labs llabs imaxabs"),
-    ("i64 (i32, i32)", "div"),
-    ("[2 x i64] (i64, i64)", "ldiv lldiv imaxdiv"),
-    ("i32 (ptr)", "atoi"),
-    ("i64 (ptr)", "atol atoll"),
-    ("double (ptr)", "atof"),
-    ("i64 (ptr, ptr, i32)", "strtol strtoll strtoul strtoull strtoimax strtoumax"),
-    ("double (ptr, ptr)", "strtod"),
-    ("float (ptr, ptr)", "strtof"),
-    ("i32 ()", "rand"),
-    ("void (i32)", "srand exit _Exit"),
-    ("void ()", "abort"),
-    ("ptr (ptr)", "getenv"),
-    # <assert.h>, <errno.h>
-    ("void (ptr, ptr, i32, ptr)", "__assert_fail"),
-    ("ptr ()", "__errno_location"),
-    # <stdio.h>
-    ("i32 (ptr, ...)", "printf scanf"),
-    ("i32 (ptr, ptr, ...)", "fprintf sprintf fscanf sscanf"),
-    ("i32 (ptr, i64, ptr, ...)", "snprintf"),
-    ("i32 (ptr, ptr)", "vprintf vscanf"),
-    ("i32 (ptr, ptr, ptr)", "vfprintf vsprintf vfscanf vsscanf"),
-    ("i32 (ptr, i64, ptr, ptr)", "vsnprintf"),
-    ("ptr (ptr, ptr)", "fopen"),
-    ("ptr (ptr, ptr, ptr)", "freopen"),
-    ("ptr ()", "tmpfile"),
-    ("i32 (ptr)", "fclose fflush feof ferror fgetc getc puts remove"),
-    ("i32 (ptr, ptr)", "fputs rename fgetpos fsetpos"),
-    ("i32 (i32, ptr)", "fputc putc ungetc"),
-    ("i32 (i32)", "putchar"),
-    ("i32 ()", "getchar"),
-    ("ptr (ptr, i32, ptr)", "fgets"),
-    ("i64 (ptr, i64, i64, ptr)", "fread fwrite"),
-    ("i32 (ptr, i64, i32)", "fseek"),
-    ("i64 (ptr)", "ftell"),
-    ("void (ptr)", "rewind clearerr perror"),
-    ("void (ptr, ptr)", "setbuf"),
-    ("i32 (ptr, ptr, i32, i64)", "setvbuf"),
-    # <time.h>, <locale.h>
-    ("i64 (ptr)", "time mktime"),
-    ("i64 ()", "clock"),
-    ("double (i64, i64)", "difftime"),
-    ("ptr (ptr)", "gmtime localtime asctime ctime"),
-    ("i64 (ptr, i64, ptr, ptr)", "strftime"),
-    ("ptr ()", "localeconv"),
-    # <math.h>; exp10 is what the clean-up makes of pow(10, x)
-    (
-        "double (double)",
-        "acos acosh asin asinh atan atanh cbrt ceil cos cosh erf erfc exp exp2 exp10 expm1 fabs floor lgamma log "
-        "log10 log1p log2 logb nearbyint rint round sin sinh sqrt tan tanh tgamma trunc",
-    ),
-    ("double (double, double)", "atan2 copysign fdim fmax fmin fmod hypot nextafter pow remainder"),
-    ("double (double, double, double)", "fma"),
-    ("double (double, ptr)", "frexp modf"),
-    ("double (double, i32)", "ldexp scalbn"),
-    ("double (double, i64)", "scalbln"),
-    ("double (double, double, ptr)", "remquo"),
-    ("i64 (double)", "lround llround lrint llrint"),
-    ("double (ptr)", "nan"),
-    ("i32 (double)", "__fpclassify __signbit"),
-    (
-        "float (float)",
-        "acosf acoshf asinf asinhf atanf atanhf cbrtf ceilf cosf coshf erff erfcf expf exp2f exp10f expm1f fabsf "
-        "floorf lgammaf logf log10f log1pf log2f logbf nearbyintf rintf roundf sinf sinhf sqrtf tanf tanhf tgammaf "
-        "truncf",
-    ),
-    ("float (float, float)", "atan2f copysignf fdimf fmaxf fminf fmodf hypotf nextafterf powf remainderf"),
-    ("float (float, float, float)", "fmaf"),
-    ("float (float, ptr)", "frexpf modff"),
-    ("float (float, i32)", "ldexpf scalbnf"),
-    ("float (float, i64)", "scalblnf"),
-    ("float (float, float, ptr)", "remquof"),
-    ("i64 (float)", "lroundf llroundf lrintf llrintf"),
-    ("float (ptr)", "nanf"),
-    ("i32 (float)", "__fpclassifyf __signbitf"),
-    # <complex.h>, double only
-    ("double (double, double)", "cabs carg cimag creal"),
-    (
-        "{ double, double } (double, double)",
-        "cacos cacosh casin casinh catan catanh ccos ccosh cexp clog conj cproj csin csinh csqrt ctan ctanh",
-    ),
-    ("{ double, double } (double, double, double, double)", "cpow"),
+    ("i64 (ptr, ptr)", "_Unwind_GetIPInfo"),
 )
 
-DATA = {"stdin": "ptr", "stdout": "ptr", "stderr": "ptr"}
-"""The allowed external data, with its type."""
+_PROGRAM_DATA = "environ optarg optind opterr optopt program_invocation_name program_invocation_short_name"
+_VA_LIST_FAMILY = (
+    "vprintf vfprintf vsprintf vsnprintf vscanf vfscanf vsscanf vasprintf vdprintf vwprintf vfwprintf vswprintf "
+    "vwscanf vfwscanf vswscanf vsyslog vwarn vwarnx verr verrx"
+)
+_PROCESS_WIDE = "setlocale setenv putenv unsetenv chdir fchdir umask sigaction sigprocmask"
 
-VA_LIST_FAMILY = frozenset(("vprintf", "vfprintf", "vsprintf", "vsnprintf", "vscanf", "vfscanf", "vsscanf"))
-"""The imports that take a va_list. Where the target's va_list is a pointer, the installer adapts the calls."""
+DATA = {
+    "stdin": "ptr", "stdout": "ptr", "stderr": "ptr",
+    # Level 2.
+    "timezone": "i64", "daylight": "i32", "tzname": "[2 x ptr]", "in6addr_any": "[16 x i8]",
+    "in6addr_loopback": "[16 x i8]",
+    "environ": "ptr", "optarg": "ptr", "optind": "i32", "opterr": "i32", "optopt": "i32",
+    "program_invocation_name": "ptr", "program_invocation_short_name": "ptr",
+}  # fmt: skip
+"""The allowed external data, with its type; an array of bytes stands for a structure of that size."""
+
+PROGRAM_DATA = frozenset(_PROGRAM_DATA.split())
+"""The data among them that only programs may use."""
+
+VA_LIST_FAMILY = frozenset(_VA_LIST_FAMILY.split())
+"""The imports that take a va_list, as their last parameter. Where the target's va_list is a pointer, the installer
+adapts the calls."""
+
+PROCESS_WIDE = frozenset(_PROCESS_WIDE.split())
+"""The imports that change something for the whole process. A library that uses them surprises its host."""
 
 BUILT_INS = {
     "__vis_va_start": "void (ptr)",
@@ -176,13 +114,40 @@ BUILT_INS = {
 _SIGNATURE = re.compile(r"(.*?) \((.*)\)\Z")
 
 
-def _parse(name: str, signature: str) -> Import:
+def _parse(name: str, signature: str, *, level: int, program: bool) -> Import:
     match = _SIGNATURE.match(signature)
-    assert match, signature  # noqa: S101 - the table above is part of this file
+    assert match, signature  # noqa: S101 - the tables are part of the program
     params = tuple(part for part in match[2].split(", ") if part)
     fixed = tuple(part for part in params if part != "...")
-    return Import(name=name, result=match[1], params=fixed, variadic=fixed != params)
+    variadic = fixed != params
+    return Import(name=name, result=match[1], params=fixed, variadic=variadic, level=level, program=program)
 
 
-IMPORTS: dict[str, Import] = {name: _parse(name, signature) for signature, names in _GROUPS for name in names.split()}
+def _table() -> dict[str, Import]:
+    parts = ((ISO, 1, False), (TEXT, 2, False), (SYSTEM, 2, False), (_UNWINDER, 2, False), (PROGRAM, 2, True))
+    return {
+        name: _parse(name, signature, level=level, program=program)
+        for groups, level, program in parts
+        for signature, names in groups
+        for name in names.split()
+    }
+
+
+IMPORTS: dict[str, Import] = _table()
 """The allowed functions by name."""
+
+_FIRST_LEVEL = frozenset(("stdin", "stdout", "stderr", *(name for name in BUILT_INS if "_va_" in name)))
+
+
+def platform_level(names: Iterable[str]) -> int:
+    """Return the level of the platform interface that a module needs which uses `names` (functions, data, built-ins).
+
+    Names that are not in the tables count as level 1: they come from dependencies, or a rule refuses them.
+    """
+    return max((_level(name) for name in names), default=1)
+
+
+def _level(name: str) -> int:
+    if name in IMPORTS:
+        return IMPORTS[name].level
+    return 2 if (name in DATA or name in BUILT_INS) and name not in _FIRST_LEVEL else 1

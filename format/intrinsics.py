@@ -20,6 +20,8 @@ ALLOWED = frozenset((
     "lifetime.start", "lifetime.end", "invariant.start", "invariant.end", "launder.invariant.group",
     "strip.invariant.group", "assume", "expect", "expect.with.probability", "experimental.noalias.scope.decl",
     "sideeffect", "donothing", "objectsize", "is.constant", "arithmetic.fence", "threadlocal.address",
+    # C++ exceptions.
+    "eh.typeid.for",
     # The end of everything.
     "trap", "debugtrap", "ubsantrap",
     # Floating point.
@@ -45,7 +47,7 @@ TARGETS = frozenset((
 """The first word of intrinsics that belong to one target."""
 # fmt: on
 
-ELSEWHERE = ("va_start", "va_end", "va_copy", "eh.", "returnaddress", "frameaddress", "dbg.")
+ELSEWHERE = ("va_start", "va_end", "va_copy", "returnaddress", "frameaddress", "dbg.")
 """Beginnings of intrinsics that rules of their own explain."""
 
 _WHY = {
@@ -61,6 +63,7 @@ _WHY = {
         "Build without -ffp-model=strict and #pragma STDC FENV_ACCESS.",
     ),
     "init.trampoline": ("trampolines need an executable stack", "Pass a context pointer beside the function pointer."),
+    "eh.sjlj": ("the buffer of __builtin_setjmp belongs to one target", "Use setjmp and longjmp of <setjmp.h>."),
     "matrix": ("its lowering is not part of the default pipeline", "Write the loops out."),
     "clear_cache": ("code that writes code cannot be a package", "Use the library's interpreter or table version."),
     "var.annotation": ("annotations carry paths", "Remove __attribute__((annotate(...)))."),

@@ -2,7 +2,7 @@
 
 Invariant: everything outside visget.format.imports is refused anyway; the names here would compile and link, and
 then be silently wrong on some target, or be missing on some system, so they deserve a sentence of their own. The
-spec is docs/spec/vis-1.md, section 6.
+spec is docs/spec/platform.md, section 6.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ class Wrong:
     why: str
     instead: str
 
-
-_LATER = "A later version of the profile may bring it; for now leave out the source file or feature that needs it."
 
 _WRONG_GROUPS: tuple[tuple[str, str, str], ...] = (
     (
@@ -35,55 +33,70 @@ _WRONG_GROUPS: tuple[tuple[str, str, str], ...] = (
     (
         "ftw nftw ftw64 nftw64",
         "its type flags (FTW_F, FTW_D) are numbered differently by C libraries, and it hands out struct stat",
-        "Let the caller walk the directory and pass the names.",
+        "Walk the directory with opendir, readdir and lstat, or let the caller pass the names.",
     ),
     (
-        "stat lstat fstat fstatat stat64 lstat64 fstat64 fstatat64 statx statfs fstatfs statvfs fstatvfs __xstat "
-        "__fxstat __lxstat",
+        "stat lstat fstat fstatat",
         "struct stat is laid out differently on every architecture, so it would read the wrong fields",
-        "Use fopen, fseek and ftell for the size of a file, or let the caller pass what it knows.",
+        "Include <sys/stat.h> instead of declaring it by hand: visget's header gives the portable form.",
     ),
     (
-        "open openat creat open64 openat64 fcntl fcntl64",
+        "stat64 lstat64 fstat64 fstatat64 statx __xstat __fxstat __lxstat __fxstatat",
+        "struct stat is laid out differently on every architecture, so it would read the wrong fields",
+        "Use stat, lstat, fstat or fstatat of <sys/stat.h>, whose sizes have 64 bits.",
+    ),
+    (
+        "statfs fstatfs statfs64 fstatfs64 statvfs64 fstatvfs64",
+        "struct statfs belongs to one operating system",
+        "Use statvfs or fstatvfs of <sys/statvfs.h>.",
+    ),
+    (
+        "open openat fcntl",
         "flags such as O_NOFOLLOW and O_DIRECTORY have other values on other architectures: a check could vanish",
-        'Use fopen (mode "x" for exclusive creation).',
+        "Include <fcntl.h> instead of declaring it by hand: visget's header gives the portable form.",
     ),
     (
-        "newlocale uselocale duplocale freelocale setlocale",
-        "LC_ALL_MASK differs between C libraries, and the locale belongs to the program, not to a library",
-        "Parse and print numbers in the C locale yourself, or let the caller set the locale.",
+        "open64 openat64 creat64 fcntl64 lseek64 pread64 pwrite64 ftruncate64 truncate64 fopen64 fseeko64 ftello64 "
+        "mmap64 readdir64 readdir64_r scandir64 alphasort64 mkstemp64 tmpfile64 freopen64 getrlimit64 setrlimit64 "
+        "lockf64 sendfile64 posix_fadvise64 posix_fallocate64 glob64",
+        "only some C libraries have the 64-bit names",
+        "Use the name without 64: offsets and sizes have 64 bits in it.",
     ),
     (
-        "setjmp _setjmp sigsetjmp __sigsetjmp longjmp _longjmp siglongjmp __longjmp_chk",
-        "jmp_buf differs on every target, and a jump across frames of the caller's language corrupts it",
-        "Return error codes; many libraries have a define for that. This version of the profile has no setjmp.",
+        "setjmp _longjmp __sigsetjmp sigsetjmp siglongjmp __longjmp_chk",
+        "C libraries spell it otherwise, and the signal mask makes it slow",
+        "Include <setjmp.h>, and use setjmp and longjmp.",
     ),
     (
-        "vwprintf vfwprintf vswprintf vwscanf vfwscanf vswscanf vasprintf vdprintf vsyslog vwarn vwarnx verr verrx "
         "vasnprintf __vsnprintf_chk __vfprintf_chk __vsprintf_chk obstack_vprintf",
         "it takes a va_list, which is a pointer on some targets and a structure on others, and has no adapter",
         "Format with vsnprintf into a buffer and pass the text on.",
     ),
     (
-        "__mulsc3 __divsc3 cabsf cargf cimagf crealf cexpf clogf csqrtf cpowf csinf ccosf ctanf casinf cacosf catanf "
+        "cabsf cargf cimagf crealf cexpf clogf csqrtf cpowf csinf ccosf ctanf casinf cacosf catanf "
         "csinhf ccoshf ctanhf casinhf cacoshf catanhf conjf cprojf",
         "_Complex float is passed and returned in other registers on x86-64: the result is silently wrong",
-        "Use _Complex double functions, and write products and quotients out in real and imaginary parts.",
+        "Use the _Complex double function.",
     ),
     (
-        "__muldc3 __divdc3",
-        "it belongs to a compiler's run-time library, which users do not have",
-        "Write products and quotients out in real and imaginary parts, or compile with -fcx-limited-range.",
+        "cabsl cargl cimagl creall cexpl clogl csqrtl cpowl csinl ccosl ctanl casinl cacosl catanl csinhl ccoshl "
+        "ctanhl casinhl cacoshl catanhl conjl cprojl",
+        "long double has 80 bits on x86-64 and 128 elsewhere: the argument is read wrongly",
+        "Use the _Complex double function.",
     ),
     (
         "__udivti3 __divti3 __umodti3 __modti3 __udivmodti4 __divmodti4 __multi3 __muloti4 __mulodi4 __ashlti3 "
-        "__lshrti3 __ashrti3 __addtf3 __subtf3 __multf3 __divtf3 __extenddftf2 __extendsftf2 __trunctfdf2 "
-        "__trunctfsf2 __fixtfdi __fixtfsi __floatditf __floatsitf __extendhfsf2 __truncsfhf2 __truncdfhf2 "
+        "__lshrti3 __ashrti3 __addtf3 __subtf3 __multf3 __divtf3 __negtf2 __eqtf2 __netf2 __lttf2 __letf2 __gttf2 "
+        "__getf2 __unordtf2 __extenddftf2 __extendsftf2 __trunctfdf2 "
+        "__trunctfsf2 __fixtfdi __fixtfsi __fixunstfdi __fixunstfsi __floatditf __floatsitf __floatunditf "
+        "__floatunsitf __extendhfsf2 __truncsfhf2 __truncdfhf2 "
         "__truncsfbf2 __truncdfbf2 __floattidf __floattisf __floatuntidf __floatuntisf __fixdfti __fixsfti "
-        "__fixunsdfti __fixunssfti __powidf2 __powisf2 __powitf2 __popcountdi2 __popcountsi2 __clzdi2 __ctzdi2 "
+        "__fixunsdfti __fixunssfti __powidf2 __powisf2 __powitf2 __mulsc3 __divsc3 __muldc3 __divdc3 "
+        "__popcountdi2 __popcountsi2 __clzdi2 __ctzdi2 "
         "__ffsdi2 __paritydi2 __bswapdi2 __bswapsi2 __cmpdi2 __ucmpdi2 __clear_cache __enable_execute_stack",
         "it belongs to a compiler's run-time library (libgcc, compiler-rt), which users do not have",
-        "Use 64-bit integers, float and double, and the __builtin_ form of bit operations.",
+        "Build with `visget build`, which puts visget's own run-time functions into the package where C needs them; "
+        "do not call these by hand.",
     ),
     (
         "__atomic_load __atomic_store __atomic_exchange __atomic_compare_exchange __atomic_is_lock_free "
@@ -94,10 +107,10 @@ _WRONG_GROUPS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "strtold wcstold frexpl ldexpl modfl fabsl sqrtl sinl cosl tanl asinl acosl atanl atan2l sinhl coshl tanhl "
-        "expl exp2l exp10l expm1l logl log2l log10l log1pl powl floorl ceill truncl roundl rintl nearbyintl fmodl "
-        "remainderl fmal fmaxl fminl fdiml hypotl cbrtl erfl erfcl tgammal lgammal copysignl nanl nextafterl "
-        "nexttoward nexttowardf nexttowardl scalbnl scalblnl lroundl llroundl lrintl llrintl ilogbl logbl "
-        "__fpclassifyl __signbitl __isinfl __isnanl __finitel",
+        "asinhl acoshl atanhl expl exp2l exp10l expm1l logl log2l log10l log1pl powl floorl ceill truncl roundl rintl "
+        "nearbyintl fmodl remainderl remquol fmal fmaxl fminl fdiml hypotl cbrtl erfl erfcl tgammal lgammal lgammal_r "
+        "copysignl nanl nextafterl nexttoward nexttowardf nexttowardl scalbnl scalblnl lroundl llroundl lrintl "
+        "llrintl ilogbl logbl sincosl strtold_l qecvt __fpclassifyl __signbitl __isinfl __isnanl __finitel",
         "long double has 80 bits on x86-64 and 128 elsewhere: the argument is read wrongly",
         "Use the double function.",
     ),
@@ -107,75 +120,46 @@ _WRONG_GROUPS: tuple[tuple[str, str, str], ...] = (
         "Use logb, or frexp, whose results are the same everywhere.",
     ),
     (
-        "roundeven roundevenf",
-        "musl does not have it",
-        "Use rint or nearbyint, which round to even in the default mode.",
+        "roundeven roundevenf pow10 pow10f",
+        "not every C library has it",
+        "Use rint or nearbyint, which round to even in the default mode; for pow10 use exp10.",
     ),
     (
-        "atexit at_quick_exit on_exit __cxa_atexit __cxa_thread_atexit __cxa_thread_atexit_impl __dso_handle",
+        "atexit __cxa_atexit __dso_handle",
         "a library can be unloaded before the program ends, and atexit is not in glibc's shared library",
-        "Use __attribute__((destructor)), or export a clean-up function; in C++ [[clang::no_destroy]] does it.",
+        "Include <stdlib.h> instead of declaring it by hand: visget's header gives the portable form.",
     ),
     (
-        "system popen pclose execl execle execlp execv execve execvp execvpe fork vfork posix_spawn posix_spawnp "
-        "wait waitpid",
-        "a library of this profile does not start programs",
-        "Leave it to the caller.",
-    ),
-    ("gets tmpnam mktemp", "it cannot be used safely", "Use fgets, tmpfile."),
-    (
-        "signal raise sigaction sigprocmask pthread_sigmask sigaltstack sigemptyset sigaddset kill alarm",
-        "signals belong to the program, and their structures and sizes differ between targets",
-        "Leave signals to the caller.",
+        "at_quick_exit on_exit __cxa_at_quick_exit __cxa_thread_atexit __cxa_thread_atexit_impl",
+        "not every C library has it",
+        "Use atexit or __attribute__((destructor)), or export a clean-up function.",
     ),
     (
-        "pthread_create pthread_join pthread_detach pthread_self pthread_equal pthread_once pthread_key_create "
-        "pthread_getspecific pthread_setspecific pthread_key_delete pthread_mutex_init pthread_mutex_destroy "
-        "pthread_mutex_lock pthread_mutex_trylock pthread_mutex_unlock pthread_mutexattr_init "
-        "pthread_mutexattr_settype pthread_mutexattr_destroy pthread_cond_init pthread_cond_destroy "
-        "pthread_cond_wait pthread_cond_timedwait pthread_cond_signal pthread_cond_broadcast pthread_attr_init "
-        "pthread_attr_destroy pthread_attr_setstacksize pthread_attr_setdetachstate pthread_rwlock_init "
-        "pthread_rwlock_rdlock pthread_rwlock_wrlock pthread_rwlock_unlock pthread_rwlock_destroy "
-        "pthread_barrier_init pthread_barrier_wait pthread_barrier_destroy pthread_atfork pthread_cancel "
-        "pthread_exit pthread_condattr_init sem_init sem_wait sem_post sem_destroy thrd_create thrd_join mtx_init "
-        "mtx_lock mtx_unlock mtx_destroy cnd_init cnd_wait cnd_signal call_once tss_create",
-        "the structures of threads have other sizes on other targets, so initialising one can overrun memory",
-        "Use the single-threaded build of the library; <stdatomic.h> up to 8 bytes is allowed.",
+        "pthread_atfork __register_atfork strerror_r __xpg_strerror_r basename __xpg_basename",
+        "it has another name, or does something else, in each C library",
+        "Include its header instead of declaring it by hand: visget's header gives the portable form.",
     ),
+    ("gets tmpnam tempnam mktemp cuserid", "it cannot be used safely", "Use fgets, tmpfile, mkstemp."),
     (
-        "wcslen wcscpy wcsncpy wcscat wcscmp wcsncmp wcschr wcsrchr wcsstr wmemcpy wmemmove wmemset wmemcmp wmemchr "
-        "mbstowcs wcstombs mbtowc wctomb mbrtowc wcrtomb mbsrtowcs wcsrtombs mblen mbrlen btowc wctob towlower "
-        "towupper iswalpha iswdigit iswspace iswupper iswlower iswalnum iswprint iswpunct fgetwc fputwc fgetws fputws "
-        "wprintf fwprintf swprintf wscanf fwscanf swscanf wcstol wcstod wcstoul wcsftime wcscoll wcsxfrm "
-        "__ctype_get_mb_cur_max",
-        "wchar_t has another size or sign on other targets",
-        "Use UTF-8 in char, or uint32_t with functions of your own.",
-    ),
-    (
-        "getrusage epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait semctl semget semop shmctl shmget shmat "
-        "msgctl msgget sysinfo getcontext setcontext makecontext swapcontext getutxent setutxent getutxline "
-        "sched_getparam sched_setparam tcgetattr tcsetattr cfsetospeed cfsetispeed cfgetospeed cfgetispeed ioctl",
+        "epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait semctl semget semop semtimedop shmctl shmget "
+        "shmat shmdt msgctl msgget msgrcv msgsnd getcontext setcontext makecontext swapcontext getutxent setutxent "
+        "getutxline endutxent pututxline sendmmsg recvmmsg "
+        "sched_getparam sched_setparam sched_getscheduler sched_setscheduler cfsetospeed cfsetispeed cfgetospeed "
+        "cfgetispeed cfsetspeed fopencookie timer_create mq_open aio_read aio_write",
         "it uses a structure or constants that differ between targets",
-        _LATER,
+        "Use the POSIX function that the platform interface has (poll for epoll, pthreads for the others); "
+        "docs/spec/platform.md lists it.",
     ),
     (
-        "read write close lseek lseek64 pread pwrite mmap munmap mprotect msync ftruncate truncate unlink access "
-        "mkdir rmdir opendir readdir closedir getcwd chdir isatty dup dup2 pipe select poll socket connect bind "
-        "listen accept send recv sendto recvfrom setsockopt getsockopt getaddrinfo freeaddrinfo gethostname "
-        "nanosleep usleep sleep gettimeofday clock_gettime clock_getres getpid getppid getuid geteuid getgid "
-        "sysconf getpagesize syscall getrandom arc4random uname gmtime_r localtime_r ctime_r asctime_r strtok_r "
-        "strerror_r fdopen fileno fseeko ftello getline getdelim posix_memalign memalign valloc strcasecmp "
-        "strncasecmp strsep mkstemp realpath readlink symlink link chmod chown umask rand_r random srandom "
-        "drand48 srand48 lrand48 setenv putenv unsetenv dlopen dlsym dlclose open_memstream fmemopen flockfile "
-        "funlockfile getc_unlocked putc_unlocked timespec_get",
-        "it is not ISO C, and this version of the profile has ISO C only",
-        "Leave out the source file or feature that needs it (most libraries have a define), or use the ISO C function.",
+        "syscall getauxval ptrace prctl personality clone unshare setns brk sbrk vhangup reboot mount umount umount2 "
+        "ioperm iopl",
+        "its numbers belong to one kernel on one architecture",
+        "Use the function of the C library that does it.",
     ),
     (
-        "environ __environ program_invocation_name timezone daylight tzname optarg optind opterr optopt signgam "
-        "__progname getopt getopt_long",
-        "it belongs to the program, not to a library",
-        "Let the caller pass the value; getenv is allowed.",
+        "__environ __progname signgam optreset h_errno",
+        "it belongs to the program or to one C library",
+        "Let the caller pass the value; for signgam use lgamma_r.",
     ),
     (
         "__stack_chk_fail __stack_chk_guard",
@@ -183,7 +167,8 @@ _WRONG_GROUPS: tuple[tuple[str, str, str], ...] = (
         "Build without -fstack-protector.",
     ),
     (
-        "strlcpy strlcat fgetln issetugid reallocarray explicit_bzero qsort_r asprintf",
+        "strlcpy strlcat wcslcpy wcslcat fgetln issetugid arc4random arc4random_buf arc4random_uniform posix_close "
+        "getdents res_init ns_initparse crypt encrypt setkey tcgetwinsize tcsetwinsize stime ftime membarrier",
         "not every C library has it",
         "Define it in the package under a name of its own.",
     ),

@@ -60,6 +60,7 @@ class Scope:
         api: Api | None = None,
         fp_contract: str | None = None,
         uses: Mapping[str, str] = NOTHING_USED,
+        program: bool = False,
     ) -> None:
         self.module = module
         self.exports = exports
@@ -68,6 +69,8 @@ class Scope:
         self.fp_contract = fp_contract
         self.uses = uses
         """What the manifest says is taken from dependencies: the LLVM type of each function."""
+        self.program = program
+        """Whether the module is a program, which may use more of the platform interface than a package."""
         self.types = Types(module.types)
 
     def find(self, pattern: re.Pattern[str]) -> Iterator[tuple[Function, int, re.Match[str]]]:
@@ -127,6 +130,15 @@ class Scope:
             if function.declared
             and not function.name.startswith(("llvm.", "__vis_"))
             and function.name in self.first_use
+        )
+
+    @cached_property
+    def built_ins(self) -> tuple[Function, ...]:
+        """The declared VIS built-ins in use."""
+        return tuple(
+            function
+            for function in self.module.functions
+            if function.declared and function.name.startswith("__vis_") and function.name in self.first_use
         )
 
     @cached_property

@@ -163,8 +163,8 @@ def _callback_calls(scope: Scope) -> Iterator[Hit]:
 
 
 def _extension(scope: Scope) -> Iterator[Hit]:
-    imported = (function for function in scope.imported if function.name in IMPORTS)
-    for function in (*scope.exported, *imported):
+    imported = (function for function in scope.imported if function.name in IMPORTS or function.name in scope.uses)
+    for function in (*scope.exported, *imported, *scope.built_ins):
         what = "exported" if not function.declared else "imported"
         if _NARROW.match(function.result.type) and not _EXTENDED.search(function.result.attributes):
             yield Hit(message=f"the result ({function.result.type}) of the {what} function {function.name[:60]} is not "

@@ -6,18 +6,24 @@ import re
 from collections.abc import Iterator
 
 from visget.format import intrinsics
-from visget.format.irtext import Function
+from visget.format.irtext import NAME, Function
 from visget.format.rule import Hit, Rule, Scope, word
 
 _ASM = re.compile(r'\basm (?:sideeffect |alignstack |inteldialect |unwind )*("\d+"), ("\d+")')
 # Operands that every target understands: registers, memory, constants, ties and "anything".
 _GENERIC = re.compile(r"(?:[=+&*%]*[rmioXgnps0-9]+|~\{memory\}|~\{cc\}|~\{dirflag\}|~\{fpsr\}|~\{flags\})\Z")
-_EXCEPTIONS = word(r"invoke|landingpad|resume|catchswitch|catchpad|cleanuppad|callbr")
+_EXCEPTIONS = word(r"invoke|landingpad|resume")
+_FOREIGN_EXCEPTIONS = word(r"catchswitch|catchpad|catchret|cleanuppad|cleanupret|callbr")
+_PERSONALITY = re.compile(rf"(?:^| )personality ptr @({NAME})(?= |\Z)")
 _BUNDLE = re.compile(r"\[ (\"\d+\")\(")
 _CONVENTION = re.compile(r"\b(?:cc \d+|\w+cc|preserve_\w+|cxx_fast_tlscc|intel_ocl_bicc|swift\w+)\b")
 _FLAGS = r"= (?:tail |musttail |notail )?(?:call|f[a-z]+|phi|select) (?:[a-z]+ )*?"
 _FUSED = re.compile(rf"{_FLAGS}contract\b|@llvm\.fmuladd\.")
 _REORDERED = re.compile(rf"{_FLAGS}(reassoc|arcp|afn|fast)\b")
+_SETJMP = re.compile(r"@_setjmp(?![-\w.$])")
+_SETJMP_CALL = re.compile(r"(?:%[^ ]+ = )?(?:call|invoke) [^@]*@_setjmp\(")
+PERSONALITY = "__gxx_personality_v0"
+"""The one personality function of VIS: that of C++, which the package brings along."""
 _INTERNAL_CONVENTIONS = frozenset(("fastcc", "coldcc", "tailcc"))
 
 
@@ -76,14 +82,47 @@ def _frame_above(scope: Scope) -> Iterator[Hit]:
 
 
 def _exceptions(scope: Scope) -> Iterator[Hit]:
-    seen = set()
-    for function, ordinal, match in scope.find(_EXCEPTIONS):
-        if function.name not in seen:
-            seen.add(function.name)
-            yield Hit(message=f"exception handling ({match[0]})", function=function, ordinal=ordinal)
+    for function, ordinal, match in scope.find(_FOREIGN_EXCEPTIONS):
+        yield Hit(message=f"{match[0]} belongs to one system's exceptions", function=function, ordinal=ordinal)
+    defined = {function.name for function in scope.module.definitions()}
     for function in scope.module.functions:
-        if "personality ptr" in function.suffix and function.name not in seen:
-            yield Hit(message="exception handling (a personality function)", function=function)
+        if "personality " not in function.suffix:
+            continue
+        found = _PERSONALITY.search(function.suffix)
+        name = scope.module.name(found[1]) if found else "an expression"
+        if name != PERSONALITY or name not in defined:
+            which = "which the module does not define" if name == PERSONALITY else f"not {PERSONALITY}"
+            yield Hit(message=f"the personality function is {name[:60]}, {which}", function=function)
+    for function, ordinal, match in scope.find(_EXCEPTIONS):
+        if "personality " not in function.suffix:
+            message = f"exception handling ({match[0]}) without a personality function"
+            yield Hit(message=message, function=function, ordinal=ordinal)
+
+
+def _jumps(scope: Scope) -> Iterator[Hit]:
+    """Find uses of setjmp that an optimiser would not understand as such."""
+    for function in scope.imported:
+        if function.name == "_setjmp" and not _returns_twice(scope, function.suffix):
+            yield scope.at_use("_setjmp", "_setjmp is declared without the attribute returns_twice")
+    for function, ordinal, _ in scope.find(_SETJMP):
+        text = function.instruction(ordinal)
+        if not _SETJMP_CALL.match(text) or len(_SETJMP.findall(text)) > 1:
+            yield Hit(message="_setjmp is used other than by calling it", function=function, ordinal=ordinal)
+    for item in scope.module.globals:
+        if re.search(r"@_setjmp(?![-\w.$])", item.value):
+            yield scope.at_use(item.name, f"{item.name[:60]} holds the address of _setjmp")
+
+
+def _returns_twice(scope: Scope, suffix: str) -> bool:
+    texts = [suffix, *(scope.module.attributes.get(group, "") for group in re.findall(r"#\d+", suffix))]
+    return any("returns_twice" in text.split() for text in texts)
+
+
+def _long_jump(scope: Scope) -> Iterator[Hit]:
+    for call in scope.calls:
+        if call.callee == "longjmp" and not scope.program:
+            yield Hit(message="longjmp leaves functions at once", function=call.function, ordinal=call.ordinal)
+            return
 
 
 def _convention(scope: Scope) -> Iterator[Hit]:
@@ -165,11 +204,12 @@ RULES = (
     ),
     Rule(
         id="VIS-318",
-        title="no exception handling",
+        title="C++ exceptions, and the package's own C++ run-time library",
         severity="error",
         check=_exceptions,
-        reason="Exceptions need a C++ run-time library that packages do not bring yet.",
-        remedy="Compile with -fno-exceptions -fno-rtti; report errors by return value.",
+        reason="Exceptions are handled by the personality function; that of C++ is part of the package, so that no "
+        "library of the user's system has to fit to it.",
+        remedy="Build with `visget build`, which adds the C++ run-time library; or compile with -fno-exceptions.",
     ),
     Rule(
         id="VIS-319",
@@ -196,5 +236,22 @@ RULES = (
         "are not.",
         remedy="Remove the pragma (STDC FP_CONTRACT, clang fp) that asks for it, or set build.floating-point "
         "accordingly.",
+    ),
+    Rule(
+        id="VIS-323",
+        title="setjmp is called, and known to return twice",
+        severity="error",
+        check=_jumps,
+        reason="Without the attribute returns_twice the optimiser keeps values in registers that a jump restores.",
+        remedy="Include <setjmp.h> and call setjmp; do not declare it by hand or take its address.",
+    ),
+    Rule(
+        id="VIS-324",
+        title="jumps stay inside the package",
+        severity="warning",
+        check=_long_jump,
+        reason="A jump over functions of the caller's language (a callback of Python, C++ destructors) leaves them in "
+        "the middle, which nobody can check.",
+        remedy="Call longjmp only where the setjmp and everything in between is code of the package.",
     ),
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from visget.format.imports import BUILT_INS, DATA, IMPORTS
-from visget.format.irtext import NAME, Function, closing, split_list, split_type
+from visget.format.imports import BUILT_INS, DATA, IMPORTS, PROCESS_WIDE, PROGRAM_DATA
+from visget.format.irtext import NAME, Function, Global, closing, split_list, split_type, symbols
 from visget.format.refused_imports import WRONG
 from visget.format.rule import INDIRECT_CALL, Call, Hit, Rule, Scope, word
 
@@ -15,6 +15,7 @@ _MATHEMATICS = re.compile(
     r"(?:llvm\.)?(?:sqrt|pow|exp|exp2|exp10|expm1|log|log2|log10|log1p|acos|asin|acosh|atanh|fmod|remainder|lgamma|tgamma"
     r"|ldexp|sinh|cosh)f?(?:\.f\d+.*)?\Z"
 )
+_QUAD_FORMAT = re.compile(r"%(?:\d+\$)?[\d']*L[aAeEfFgG]")
 _VA_INSTRUCTION = re.compile(r"= va_arg ")
 _VA_LOCAL = re.compile(r"(%(?:\"\d+\"|[-\w.$]+)) = alloca [^\n]*struct\.__vis_va_tag")
 _VA_ADDRESS = re.compile(r"(%(?:\"\d+\"|[-\w.$]+)) = getelementptr [^\n]*?ptr (%(?:\"\d+\"|[-\w.$]+)),")
@@ -50,10 +51,18 @@ _WHY_CXX = (
 # fmt: on
 
 
-def why_not(name: str) -> tuple[str, str, str] | None:
-    """Return rule id, reason and remedy for an import that is not allowed; None when it is."""
+def why_not(name: str, *, program: bool = False) -> tuple[str, str, str] | None:
+    """Return rule id, reason and remedy for an import that is not allowed; None when it is.
+
+    Args:
+        name: the symbol.
+        program: whether a program wants it, and not a package.
+    """
     if name in IMPORTS or name in DATA:
-        return None
+        if program or not (name in PROGRAM_DATA or (name in IMPORTS and IMPORTS[name].program)):
+            return None
+        remedy = "Leave it to the program that uses the library: take what it gives as a parameter, or leave it out."
+        return "VIS-512", f"{name} is for programs: it changes, replaces or speaks for the whole process", remedy
     if name in WRONG:
         return "VIS-502", f"{name} is not a portable import: {WRONG[name].why}", WRONG[name].instead
     if name.startswith("__builtin_"):
@@ -73,7 +82,7 @@ def why_not(name: str) -> tuple[str, str, str] | None:
 
 def _refused(rule: str, scope: Scope) -> Iterator[Hit]:
     for name in sorted(_imports(scope) - scope.uses.keys()):
-        refusal = why_not(name)
+        refusal = why_not(name, program=scope.program)
         if refusal and refusal[0] == rule:
             yield scope.at_use(name, refusal[1], remedy=refusal[2])
 
@@ -111,6 +120,17 @@ def _builtin(scope: Scope) -> Iterator[Hit]:
     return _refused("VIS-505", scope)
 
 
+def _program(scope: Scope) -> Iterator[Hit]:
+    return _refused("VIS-512", scope)
+
+
+def _process(scope: Scope) -> Iterator[Hit]:
+    if scope.program:
+        return
+    for name in sorted(_imports(scope) & PROCESS_WIDE):
+        yield scope.at_use(name, f"{name} changes something for the whole process")
+
+
 def _signature(scope: Scope) -> Iterator[Hit]:
     declared = {
         function.name: function
@@ -122,16 +142,24 @@ def _signature(scope: Scope) -> Iterator[Hit]:
         if function.signature != expected:
             yield scope.at_use(name, f"{name} is declared as {function.signature}, but is {expected}")
     for item in scope.module.globals:
-        if item.declared and item.name in DATA and item.type != DATA[item.name]:
+        if item.declared and item.name in DATA and not _is_data(scope, item, DATA[item.name]):
             yield scope.at_use(item.name, f"{item.name} is declared as {item.type}, but is {DATA[item.name]}")
     for name in sorted(_data(scope) & (set(IMPORTS) | scope.uses.keys())):
         yield scope.at_use(name, f"{name} is a function, but is declared as data")
     for name in sorted({function.name for function in scope.imported} & set(DATA)):
         yield scope.at_use(name, f"{name} is data, but is declared as a function")
+    declared |= {function.name: function for function in scope.built_ins}
     for call in scope.calls:
         if call.callee in declared and not _called_as_declared(call, declared[call.callee]):
             message = f"{call.callee} is called with other types than its declaration {declared[call.callee].signature}"
             yield Hit(message=message, function=call.function, ordinal=call.ordinal)
+
+
+def _is_data(scope: Scope, item: Global, kind: str) -> bool:
+    """Tell whether `item` is declared as `kind`; an array of bytes stands for any structure of that size."""
+    if kind.endswith("x i8]"):
+        return scope.types.size(item.type) == scope.types.size(kind)
+    return item.type == kind
 
 
 def _called_as_declared(call: Call, declared: Function) -> bool:
@@ -146,6 +174,7 @@ def _called_as_declared(call: Call, declared: Function) -> bool:
 
 
 def _quad(scope: Scope) -> Iterator[Hit]:
+    yield from _quad_format(scope)
     imported = {function.name for function in scope.imported}
     for call in scope.calls:
         if call.callee in imported and _QUAD.search(call.text):
@@ -159,6 +188,17 @@ def _quad(scope: Scope) -> Iterator[Hit]:
             message = "a long double is passed as a variable argument"
             if match[2] is None or scope.module.name(match[2]) not in imported:
                 yield Hit(message=message, function=function, ordinal=ordinal)
+
+
+def _quad_format(scope: Scope) -> Iterator[Hit]:
+    """Find a long double that scanf is to write: only the format tells of it."""
+    texts = {item.name: item.value for item in scope.module.globals if item.kind == "constant"}
+    for call in scope.calls:
+        if call.callee.endswith("scanf") and call.callee in IMPORTS:
+            formats = (scope.module.text(texts.get(scope.module.name(token), "")) for token in symbols(call.text))
+            if any(_QUAD_FORMAT.search(text.replace("%%", "")) for text in formats):
+                message = f"{call.callee} is told to read a long double"
+                yield Hit(message=message, function=call.function, ordinal=call.ordinal)
 
 
 def _raw_va(scope: Scope) -> Iterator[Hit]:
@@ -184,14 +224,13 @@ def _va_to_pointer(scope: Scope) -> Iterator[Hit]:
 
 
 def _built_ins(scope: Scope) -> Iterator[Hit]:
-    for function in scope.module.functions:
-        if function.declared and function.name.startswith("__vis_") and function.name in scope.first_use:
-            expected = BUILT_INS.get(function.name)
-            if expected is None:
-                yield scope.at_use(function.name, f"{function.name[:80]} is not a built-in of this version of VIS")
-            elif function.signature != expected:
-                message = f"{function.name} is declared as {function.signature}, but is {expected}"
-                yield scope.at_use(function.name, message)
+    for function in scope.built_ins:
+        expected = BUILT_INS.get(function.name)
+        if expected is None:
+            yield scope.at_use(function.name, f"{function.name[:80]} is not a built-in of this version of VIS")
+        elif function.signature != expected:
+            message = f"{function.name} is declared as {function.signature}, but is {expected}"
+            yield scope.at_use(function.name, message)
 
 
 def _errno(scope: Scope) -> Iterator[Hit]:
@@ -303,7 +342,7 @@ RULES = (
         severity="error",
         check=_built_ins,
         reason="Names that begin with __vis_ are provided by the installer; it knows those of the table.",
-        remedy="Do not declare such names by hand; a package that needs newer ones needs a newer profile.",
+        remedy="Do not declare such names by hand; a package that needs newer ones needs a newer visget.",
     ),
     Rule(
         id="VIS-510",
@@ -320,5 +359,23 @@ RULES = (
         check=_errno,
         reason="Modules are compiled with -fno-math-errno: sqrt(-1) or an overflow of pow leaves errno alone.",
         remedy="Test the argument or the result (isnan, isinf) instead; ignore this if errno is read for other calls.",
+    ),
+    Rule(
+        id="VIS-512",
+        title="no imports that only programs may use",
+        severity="error",
+        check=_program,
+        reason="Starting programs, waiting for them, reading the command line and handling signals are the program's "
+        "business: two libraries that do it break each other.",
+        remedy="Leave it to the program that uses the library.",
+    ),
+    Rule(
+        id="VIS-513",
+        title="imports that change the whole process",
+        severity="warning",
+        check=_process,
+        reason="Environment, locale, directory, file mode mask and signal handlers belong to all libraries of a "
+        "process together.",
+        remedy="Let the caller set it, or document it.",
     ),
 )

@@ -41,18 +41,19 @@ _FORBIDDEN_WORDS = frozenset((
     "sanitize_memory", "sanitize_memtag", "sanitize_thread", "sanitize_type", "sanitize_realtime",
     "sanitize_realtime_blocking", "sanitize_numerical_stability", "sanitize_alloc_token", "presplitcoroutine",
     "coro_only_destroy_when_complete", "coro_elide_safe", "hybrid_patchable", "jumptable", "strictfp", "optdebug",
-    "fn_ret_thunk_extern", "vscale_range", "returns_twice", "skipprofile",
+    "fn_ret_thunk_extern", "vscale_range", "skipprofile",
 ))
 # fmt: on
 # Of attributes that the source asks for, not a flag.
 _OTHER_REMEDIES = {
     "naked": "Remove __attribute__((naked)), and write the function in C.",
-    "returns_twice": "It comes from calling setjmp, vfork or the like: return error codes; many libraries have a "
-    "define for that.",
+    "returns_twice": "Of all functions only setjmp of <setjmp.h> may have it.",
     "strictfp": "Build without -ffp-model=strict and -frounding-math, and remove #pragma STDC FENV_ACCESS.",
 }
 _SECTION_METADATA = re.compile(r"!(pcsections|associated|exclude|implicit\.ref|kcfi_type) !\d")
 _WORD = re.compile(r"[a-z_]+")
+_GROUP = re.compile(r"(?<= )#\d+")
+_CALLS_SETJMP = re.compile(r"(?:call|invoke) [^@]*@(?:_setjmp|vfork)\(")
 _CONSTRUCTOR = re.compile(r"\{ i32, ptr, ptr \} \{ i32 (\d+), ptr @([-\w.$]+), ptr ([^}]*) \}")
 _LISTS = frozenset(("llvm.used", "llvm.compiler.used", "llvm.global_ctors", "llvm.global_dtors"))
 
@@ -102,6 +103,7 @@ def _word_attributes(scope: Scope) -> Iterator[Hit]:
         for name in sorted(_FORBIDDEN_WORDS.intersection(_WORD.findall(text))):
             message = f"the attribute {name} asks for code that VIS does not have"
             yield _in_group(scope, group, message, _OTHER_REMEDIES.get(name))
+    yield from _returns_twice(scope)
     for function in scope.module.functions:
         for clause in ("gc", "prefix", "prologue"):
             if re.search(rf"(?:^| ){clause} ", function.suffix):
@@ -110,6 +112,20 @@ def _word_attributes(scope: Scope) -> Iterator[Hit]:
         match = re.search(r", (sanitize_\w+)", item.value)
         if match:
             yield scope.at_use(item.name, f"{item.name[:60]} asks for {match[1]}, which VIS does not have")
+
+
+def _returns_twice(scope: Scope) -> Iterator[Hit]:
+    allowed = {"_setjmp", *(("vfork",) if scope.program else ())}
+    groups = {name for name, text in scope.module.attributes.items() if "returns_twice" in text.split()}
+    if not groups:
+        return
+    message, remedy = "the attribute returns_twice on another function than setjmp", _OTHER_REMEDIES["returns_twice"]
+    for function in scope.module.functions:
+        if function.name not in allowed and groups.intersection(_GROUP.findall(function.suffix)):
+            yield Hit(message=message, function=function, remedy=remedy)
+    for function, ordinal, match in scope.find(_GROUP):
+        if match[0] in groups and not _CALLS_SETJMP.search(function.instruction(ordinal)):
+            yield Hit(message=message, function=function, ordinal=ordinal, remedy=remedy)
 
 
 def _debug(scope: Scope) -> Iterator[Hit]:
@@ -319,8 +335,7 @@ RULES = (
         severity="error",
         check=_word_attributes,
         reason="Instrumentation and stack protectors need a run-time library; naked functions need assembly; "
-        "strictfp and returns_twice need a machine's floating-point environment or setjmp.",
-        remedy="Build without -fsanitize, -fstack-protector, -ffp-model=strict; naked functions are written in C, "
-        "and setjmp is replaced by error codes.",
+        "strictfp needs a machine's floating-point environment; returns_twice is for setjmp alone.",
+        remedy="Build without -fsanitize, -fstack-protector, -ffp-model=strict; naked functions are written in C.",
     ),
 )

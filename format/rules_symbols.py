@@ -95,6 +95,13 @@ def _thread_local(scope: Scope) -> Iterator[Hit]:
             yield scope.at_use(item.name, f"{item.name[:60]} is a thread-local variable")
 
 
+def _thread_local_model(scope: Scope) -> Iterator[Hit]:
+    for item in scope.module.globals:
+        match = re.search(r"thread_local\((\w+)\)", item.prefix)
+        if match:
+            yield scope.at_use(item.name, f"{item.name[:60]} asks for the thread-local model {match[1]}")
+
+
 def _missing(scope: Scope) -> Iterator[Hit]:
     defined = {item.name for item in _items(scope) if not item.declared and not _local(item.linkage)}
     for name in sorted(scope.exports - defined):
@@ -112,7 +119,8 @@ def _stray(scope: Scope) -> Iterator[Hit]:
 def _reserved(scope: Scope) -> Iterator[Hit]:
     defined = {item.name: item for item in _items(scope) if not item.declared and not _local(item.linkage)}
     for name in sorted(scope.exports | set(defined)):
-        owner = None if name.startswith("llvm.") else why_reserved(name)
+        entry = scope.program and name == "main"
+        owner = None if name.startswith("llvm.") or entry else why_reserved(name)
         if owner:
             message = f"the export {name[:60]} is a name of {owner}"
             function = defined.get(name)
@@ -219,5 +227,13 @@ RULES = (
         check=_dso_local,
         reason="dso_local on a visible symbol leads to relocations that a shared library cannot have.",
         remedy="Compile with -fPIC, as `visget build` does.",
+    ),
+    Rule(
+        id="VIS-212",
+        title="the general model of thread-local variables",
+        severity="error",
+        check=_thread_local_model,
+        reason="The other models hold for programs, or for libraries that are loaded with them.",
+        remedy="Build without -ftls-model and __attribute__((tls_model(...))).",
     ),
 )

@@ -34,8 +34,6 @@ _HELPER_INTRINSICS = re.compile(
     rf"llvm\.(?:smul\.with\.overflow\.i128|fpto[su]i\.sat\.{_WIDE}\.|.*\.(?:v\d+)?b?f16(?:\.|\Z))"
 )
 _ANY_QUAD = word("fp128")
-# Zero is the same in both formats.
-_QUAD_NUMBER = word(r"fp128 0xL(?!0{32}\b)[0-9A-Fa-f]+")
 _NO_CALL_QUAD = ("fabs", "copysign")
 
 
@@ -148,8 +146,10 @@ def _quad_inside(scope: Scope) -> Iterator[Hit]:
 
 
 def _quad_number(scope: Scope) -> Iterator[Hit]:
-    for _, function, ordinal in _headers_and_types(scope, _QUAD_NUMBER):
-        yield Hit(message="a constant of type long double", function=function, ordinal=ordinal)
+    for item in scope.module.globals:
+        visible = not item.declared and item.linkage not in ("internal", "private")
+        if visible and _ANY_QUAD.search(f"{item.type} {item.value}"):
+            yield Hit(message=f"{item.name[:60]} is exported and holds a long double")
 
 
 def _quad_math(scope: Scope) -> Iterator[Hit]:
@@ -237,7 +237,8 @@ RULES = (
         title="long double is not portable",
         severity="warning",
         check=_quad_inside,
-        reason="Inside one module 128-bit long double can be copied; each other use of it is refused.",
+        reason="Inside one module it is a 128-bit number, calculated by the package's own run-time functions; nothing "
+        "outside of the package can be given one.",
         remedy="Use double.",
     ),
     Rule(
@@ -250,11 +251,10 @@ RULES = (
     ),
     Rule(
         id="VIS-322",
-        title="no long double constants",
+        title="no exported long double data",
         severity="error",
         check=_quad_number,
-        reason="They are written as 128-bit numbers; whoever reads one on x86-64, by whatever pointer, takes it for "
-        "an 80-bit number.",
+        reason="It is a 128-bit number; a program on x86-64 reads an 80-bit one there.",
         remedy="Use double.",
     ),
 )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from visget.errors import UnsupportedError
 from visget.format.findings import Finding, in_order
+from visget.format.imports import platform_level
 from visget.format.irtext import Function, Global, scan
 from visget.format.lines import LineTable
 from visget.format.profile import PROFILE
@@ -32,6 +33,8 @@ class ModuleFacts:
     """The symbols it needs from elsewhere, sorted; neither LLVM's nor VIS built-ins."""
     constructors: bool
     """Whether code runs when it is loaded or unloaded."""
+    platform: int
+    """The level of the platform interface that it needs."""
 
 
 def check_module(
@@ -44,6 +47,7 @@ def check_module(
     fp_contract: str | None = None,
     profile: str = PROFILE,
     uses: Mapping[str, str] = NOTHING_USED,
+    program: bool = False,
 ) -> list[Finding]:
     """Return everything that the rules find in a module, sorted.
 
@@ -56,6 +60,7 @@ def check_module(
         fp_contract: the floating-point contract of the manifest; not compared when None.
         profile: the profile to check against.
         uses: what the manifest says that dependencies provide: the LLVM type of each function.
+        program: whether it is a program, which may use more of the platform interface than a package.
 
     Raises:
         FormatError: the text is not a module.
@@ -73,6 +78,7 @@ def check_module(
         api=api,
         fp_contract=fp_contract,
         uses=uses,
+        program=program,
     )
     return in_order(_finding(rule, hit, lines) for rule in RULES for hit in rule.check(scope))
 
@@ -86,9 +92,11 @@ def module_facts(text: str) -> ModuleFacts:
     scope = Scope(scan(text), exports=frozenset())
     items: tuple[Function | Global, ...] = (*scope.module.globals, *scope.module.functions)
     visible = (item.name for item in items if not item.declared and item.linkage not in ("internal", "private"))
+    imports = imports_of(scope)
     return ModuleFacts(
         exports=tuple(sorted(name for name in visible if not name.startswith("llvm."))),
-        imports=imports_of(scope),
+        imports=imports,
+        platform=platform_level((*imports, *(function.name for function in scope.built_ins))),
         constructors=any(
             item.name in ("llvm.global_ctors", "llvm.global_dtors") and "zeroinitializer" not in item.value
             for item in scope.module.globals

@@ -6,8 +6,8 @@ from viscases import module_text
 from visget.format.verifier import check_module
 
 CALLS = module_text(
-    "define i64 @f(ptr %p) {\n  %r = call i64 @crc32(i64 0, ptr %p, i32 9)\n  ret i64 %r\n}\n"
-    "declare i64 @crc32(i64, ptr, i32)\n"
+    "define i64 @f(ptr %p) {\n  %r = call i64 @crc32(i64 0, ptr %p, i32 signext 9)\n  ret i64 %r\n}\n"
+    "declare i64 @crc32(i64, ptr, i32 signext)\n"
 )
 TYPE = "i64 (i64, ptr, i32)"
 
@@ -29,7 +29,7 @@ def test_its_type_is_that_of_the_dependency():
 
 
 def test_calls_have_the_type_too():
-    text = CALLS.replace("ptr %p, i32 9)", "ptr %p, i64 9)")
+    text = CALLS.replace("ptr %p, i32 signext 9)", "ptr %p, i64 9)")
     assert [rule for rule, _ in found(text, {"crc32": TYPE})] == ["VIS-503"]
 
 

@@ -60,6 +60,54 @@ def test_floating_point_freedom_that_the_manifest_grants(contract: str | None, l
     assert check_module(text, exports=["f"], fp_contract=contract) == []
 
 
+ALLOWED_AT_LEVEL_2 = {
+    "setjmp": "@b = internal global [64 x i64] zeroinitializer, align 16\n"
+    "define signext i32 @f() {\n  %r = call signext i32 @_setjmp(ptr noundef @b) returns_twice\n  ret i32 %r\n}\n"
+    "declare signext i32 @_setjmp(ptr) returns_twice\n",
+    "a built-in called and its address taken": "@t = internal global ptr @__vis_stat\n"
+    "define signext i32 @f(ptr %p) {\n  %x = load ptr, ptr @t\n  %r = call signext i32 %x(ptr %p, ptr %p)\n"
+    "  %s = call signext i32 (ptr, i32, ...) @__vis_open(ptr %p, i32 signext 0, i32 signext 420)\n  ret i32 %s\n}\n"
+    "declare signext i32 @__vis_stat(ptr, ptr)\ndeclare signext i32 @__vis_open(ptr, i32 signext, ...)\n",
+    "exceptions": "@typeinfo = internal constant ptr null\n"
+    "define internal signext i32 @__gxx_personality_v0() {\n  ret i32 0\n}\n"
+    "define signext i32 @f(ptr %p) personality ptr @__gxx_personality_v0 {\n"
+    "  invoke void %p() to label %a unwind label %b\na:\n  ret i32 0\nb:\n"
+    "  %x = landingpad { ptr, i32 } catch ptr @typeinfo\n  %t = call i32 @llvm.eh.typeid.for.p0(ptr @typeinfo)\n"
+    "  %s = extractvalue { ptr, i32 } %x, 1\n  %c = icmp eq i32 %s, %t\n  br i1 %c, label %a, label %d\nd:\n"
+    "  resume { ptr, i32 } %x\n}\ndeclare i32 @llvm.eh.typeid.for.p0(ptr)\n",
+    "the unwinder": "define i64 @f(ptr %p) {\n  %r = call i64 @_Unwind_GetIP(ptr %p)\n  ret i64 %r\n}\n"
+    "declare i64 @_Unwind_GetIP(ptr)\n",
+    "data": "%struct.in6_addr = type { %union.anon }\n%union.anon = type { [4 x i32] }\n"
+    "@in6addr_any = external constant %struct.in6_addr\n@timezone = external global i64\n"
+    "define ptr @f() {\n  %z = load i64, ptr @timezone\n  ret ptr @in6addr_any\n}\n",
+}
+
+
+@pytest.mark.parametrize("name", ALLOWED_AT_LEVEL_2)
+def test_what_level_2_of_the_platform_interface_allows(name: str) -> None:
+    text = module_text(ALLOWED_AT_LEVEL_2[name])
+    assert check_module(text, exports=["f"]) == []
+    assert module_facts(text).platform == (1 if name == "exceptions" else 2)
+
+
+def test_what_a_program_may_do_and_a_package_may_not() -> None:
+    text = module_text(
+        "define signext i32 @main() {\n  %a = call signext i32 @fork()\n  call void @longjmp(ptr null, i32 signext 1)\n"
+        "  %b = call signext i32 @vfork() returns_twice\n  ret i32 %a\n}\ndeclare signext i32 @fork()\n"
+        "declare signext i32 @vfork() returns_twice\ndeclare void @longjmp(ptr, i32 signext)\n"
+    )
+    assert check_module(text, exports=["main"], program=True) == []
+    assert {finding.rule for finding in check_module(text, exports=["main"])} == {"VIS-114", "VIS-210", "VIS-324", "VIS-512"}
+
+
+def test_a_built_in_is_called_with_its_own_types() -> None:
+    text = module_text(
+        "define void @f(ptr %p) {\n  %a = call signext i32 @__vis_stat(ptr %p, i64 0)\n  ret void\n}\n"
+        "declare signext i32 @__vis_stat(ptr, ptr)\n"
+    )
+    assert [finding.rule for finding in check_module(text, exports=["f"])] == ["VIS-503"]
+
+
 def test_every_rule_has_a_case() -> None:
     assert {rule.id for rule in RULES} == {case.rule for case in CASES} | set(ELSEWHERE)
 
@@ -231,7 +279,7 @@ def test_hostile_modules_take_no_longer(body: str, rule: str) -> None:
 @pytest.mark.parametrize(
     ("attribute", "remedy"),
     [
-        ("returns_twice", r"setjmp.*return error codes"),
+        ("returns_twice", r"only setjmp"),
         ("naked noinline", r"__attribute__\(\(naked\)\).*in C"),
         ("strictfp", "FENV_ACCESS"),
         ("sanitize_address", "-fsanitize"),

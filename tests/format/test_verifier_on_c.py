@@ -34,14 +34,13 @@ REFUSED = [
     ("tree walk", "#define _GNU_SOURCE\n#include <ftw.h>\nint f(const char *p, int (*g)(const char *, const struct stat *,"
      " int, struct FTW *)) {\n  return nftw(p, g, 5, 0); /*!*/\n}", "VIS-502"),
     ("open flags", "#include <fcntl.h>\nint f(const char *p) {\n  return open(p, O_RDONLY | O_NOFOLLOW); /*!*/\n}", "VIS-502"),
-    ("locale masks", "#include <locale.h>\nvoid *f(void) {\n  return newlocale(LC_ALL_MASK, \"C\", 0); /*!*/\n}", "VIS-502"),
     ("struct stat", "#include <sys/stat.h>\nlong f(const char *p) {\n  struct stat s;\n"
      "  return stat(p, &s) ? -1 : s.st_size; /*!*/\n}", "VIS-502"),
-    ("wide va_list", "#include <wchar.h>\n#include <stdarg.h>\nstatic int g(wchar_t *b, const wchar_t *m, ...) {\n  va_list a;\n"
-     "  va_start(a, m);\n  int r = vswprintf(b, 9, m, a); /*!*/\n  va_end(a);\n  return r;\n}\n"
-     "int f(wchar_t *b) { return g(b, L\"%d\", 3); }", "VIS-502"),
     ("setjmp", "#include <setjmp.h>\njmp_buf b;\nint f(void) {\n  return setjmp(b); /*!*/\n}", "VIS-502"),
-    ("threads", "#include <pthread.h>\npthread_mutex_t m;\nvoid f(void) {\n  pthread_mutex_lock(&m); /*!*/\n}", "VIS-502"),
+    ("programs", "#include <unistd.h>\nint f(void) {\n  return fork(); /*!*/\n}", "VIS-512"),
+    ("event polls", "#include <sys/epoll.h>\nint f(void) {\n  return epoll_create1(0); /*!*/\n}", "VIS-502"),
+    ("long double read", "#include <stdio.h>\nvoid f(const char *s, long double *p) {\n  sscanf(s, \"%*d %3Lf\", p); /*!*/\n}",
+     "VIS-506"),
     ("atexit", "#include <stdlib.h>\nvoid f(void (*g)(void)) {\n  atexit(g); /*!*/\n}", "VIS-502"),
     ("128-bit division", "void f(unsigned __int128 *a) {\n  *a /= 10; /*!*/\n}", "VIS-313"),
     ("16-byte atomic", "void f(__int128 *a) {\n  __atomic_fetch_add(a, 1, 5); /*!*/\n}", "VIS-312"),

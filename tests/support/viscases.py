@@ -129,6 +129,9 @@ CASES = (
     Case(rule="VIS-114", body=_attribute("sspstrong"), function="f", says="the attribute sspstrong"),
     Case(rule="VIS-114", body=_attribute("sanitize_address"), function="f", says="the attribute sanitize_address"),
     Case(rule="VIS-114", body="@v = internal global i32 1, sanitize_memtag\ndefine ptr @f() {\n  ret ptr @v\n}\n", function="f", ordinal=0, says="asks for sanitize_memtag"),
+    Case(rule="VIS-114", body=_attribute("returns_twice"), function="f", says="returns_twice on another function"),
+    Case(rule="VIS-114", body=_f("call void @g() #0", after="define internal void @g() {\n  ret void\n}\n"
+         "attributes #0 = { returns_twice }"), function="f", ordinal=0, says="returns_twice on another function"),
     Case(rule="VIS-114", body=_attribute("naked noinline"), function="f", says="the attribute naked"),
     Case(rule="VIS-114", body='define void @f() gc "erlang" {\n  ret void\n}\n', function="f", says="a `gc` clause"),
 
@@ -176,6 +179,8 @@ CASES = (
     Case(rule="VIS-211", body=_f("call void @abort()", after="declare dso_local void @abort()"),
          function="f", ordinal=0, says="abort is marked dso_local"),
 
+    Case(rule="VIS-212", body="@t = internal thread_local(initialexec) global i32 0\n" + _f("store i32 0, ptr @t"),
+         function="f", ordinal=0, also=("VIS-207",), says="asks for the thread-local model initialexec"),
     Case(rule="VIS-301", body=_f('call void asm sideeffect "syscall", ""()'), function="f", ordinal=0,
          says='inline assembly "syscall"'),
     Case(rule="VIS-301", body=_f("%x = add i32 1, 2", 'call void asm sideeffect "", "{r10}"(i32 %x)'), function="f",
@@ -253,10 +258,15 @@ CASES = (
     Case(rule="VIS-318", body="declare i32 @__gxx_personality_v0(...)\ndefine internal void @g() {\n  ret void\n}\n"
          "define void @f() personality ptr @__gxx_personality_v0 {\n  invoke void @g() to label %a unwind label %b\n"
          "a:\n  ret void\nb:\n  %x = landingpad { ptr, i32 } cleanup\n  resume { ptr, i32 } %x\n}\n",
-         function="f", ordinal=0, also=("VIS-504",), says="exception handling (invoke)"),
-    Case(rule="VIS-318", body="declare i32 @__gxx_personality_v0(...)\n"
-         "define void @f() personality ptr @__gxx_personality_v0 {\n  ret void\n}\n", function="f", also=("VIS-504",),
-         says="a personality function"),
+         function="f", also=("VIS-504",), says="is __gxx_personality_v0, which the module does not define"),
+    Case(rule="VIS-318", body="define internal i32 @other() {\n  ret i32 0\n}\n"
+         "define void @f() personality ptr @other {\n  ret void\n}\n", function="f", says="is other, not __gxx"),
+    Case(rule="VIS-318", body="define internal i32 @__gxx_personality_v0() {\n  ret i32 0\n}\n"
+         "define internal void @g() {\n  ret void\n}\n"
+         "define void @f() personality ptr @__gxx_personality_v0 {\n  invoke void @g() to label %a unwind label %b\n"
+         "a:\n  ret void\nb:\n  %s = catchswitch within none [label %c] unwind to caller\nc:\n"
+         "  %p = catchpad within %s [ptr null, i32 64, ptr null]\n  catchret from %p to label %a\n}\n",
+         function="f", ordinal=2, says="catchswitch belongs to one system"),
     Case(rule="VIS-319", body="define fastcc void @f() {\n  ret void\n}\n", function="f",
          says="the calling convention fastcc"),
     Case(rule="VIS-319", body=F + "define internal x86_stdcallcc void @g() {\n  ret void\n}\n", function="g",
@@ -274,11 +284,18 @@ CASES = (
          says="'off', but a multiplication and an addition may become one"),
     Case(rule="VIS-321", body=_f("%a = fadd reassoc nsz contract <2 x float> zeroinitializer, zeroinitializer"),
          fp_contract="on", function="f", ordinal=0, says="'on', but an operation is marked reassoc"),
-    Case(rule="VIS-322", body=_f("store fp128 0xL00000000000000003FFF000000000000, ptr %p", head=_P), function="f",
-         ordinal=0, also=("VIS-314",), says="a constant of type long double"),
-    Case(rule="VIS-322", body="@x = internal constant [2 x fp128] [fp128 0xL00000000000000000000000000000000, "
-         "fp128 0xL00000000000000004000000000000000]\ndefine ptr @f() {\n  ret ptr @x\n}\n",
-         says="a constant of type long double"),
+    Case(rule="VIS-322", body="@x = constant [2 x fp128] zeroinitializer\n" + F, exports=("f", "x"),
+         says="x is exported and holds a long double"),
+    Case(rule="VIS-323", body=_f("%r = call signext i32 @_setjmp(ptr %p)", head=_P,
+         after="declare signext i32 @_setjmp(ptr)"), function="f", ordinal=0, says="without the attribute returns_twice"),
+    Case(rule="VIS-323", body=_f("store ptr @_setjmp, ptr %p", head=_P,
+         after="declare signext i32 @_setjmp(ptr) returns_twice"), function="f", ordinal=0, says="other than by calling it"),
+    Case(rule="VIS-323", body=_f("%r = call signext i32 @_setjmp(ptr @_setjmp)",
+         after="declare signext i32 @_setjmp(ptr) returns_twice"), function="f", ordinal=0, says="other than by calling it"),
+    Case(rule="VIS-323", body="@x = internal global ptr @_setjmp\n" + _f("store ptr null, ptr @x",
+         after="declare signext i32 @_setjmp(ptr) returns_twice"), function="f", ordinal=0, says="holds the address of _setjmp"),
+    Case(rule="VIS-324", body=_f("call void @longjmp(ptr %p, i32 signext 1)", head=_P,
+         after="declare void @longjmp(ptr, i32 signext)"), function="f", ordinal=0, says="longjmp leaves functions"),
     Case(rule="VIS-401", body="define void @f(ptr %p, ...) {\n  ret void\n}\n", function="f",
          says="takes a variable number of arguments"),
     *(
@@ -333,7 +350,7 @@ CASES = (
             ("_ZNSt3__112basic_stringIcE6resizeEv", "is a template or function of libc++"),
             ("_Znwm", "is operator new of"), ("_ZdlPv", "is operator delete of"),
             ("__cxa_pure_virtual", "belongs to a C++ run-time"), ("__cxa_guard_acquire", "guards a static local"),
-            ("_Unwind_Resume", "belongs to exception handling"), ("_Z3foov", "is a C++ function that no source"),
+            ("_Unwind_SetFoo", "belongs to exception handling"), ("_Z3foov", "is a C++ function that no source"),
         )
     ),
     Case(rule="VIS-505", body=_f("call void @__builtin_foo()", after="declare void @__builtin_foo()"), function="f",
@@ -370,6 +387,13 @@ CASES = (
     Case(rule="VIS-511", body=_f("call void @g()", "%e = call ptr @__errno_location()", after="define internal void @g() {\n"
          "  %x = call double @pow(double 2.0, double 3.0)\n  ret void\n}\ndeclare double @pow(double, double)\n"
          "declare ptr @__errno_location()"), function="f", ordinal=1, says="errno is read in a function that calls pow"),
+    Case(rule="VIS-512", body=_f("%x = call signext i32 @fork()", after="declare signext i32 @fork()"), function="f",
+         ordinal=0, says="fork is for programs"),
+    Case(rule="VIS-512", body="@environ = external global ptr\n" + _f("store ptr null, ptr @environ"), function="f",
+         ordinal=0, says="environ is for programs"),
+    Case(rule="VIS-513", body=_f("%x = call signext i32 @setenv(ptr %p, ptr %p, i32 signext 1)", head=_P,
+         after="declare signext i32 @setenv(ptr, ptr, i32 signext)"), function="f", ordinal=0,
+         says="setenv changes something"),
 
     Case(rule="VIS-601", body=_attribute("noinline optnone"), function="f", says="marked optnone"),
     Case(rule="VIS-602", body=_LOOP.format(more="ret void", mark='!"llvm.loop.unroll.disable"'), function="f", ordinal=2,

@@ -1,14 +1,11 @@
-/* <locale.h> without LC_ALL_MASK, which glibc's newlocale refuses when it has another C library's value. */
-#include_next <locale.h>
+/* <locale.h> whose LC_ALL_MASK is understood everywhere: the categories of POSIX.
+ *
+ * C libraries define it as the sum of all the categories that they know, and one refuses another's.
+ */
 #ifndef __VIS_LOCALE_H
 #define __VIS_LOCALE_H
+#include_next <locale.h>
 #undef LC_ALL_MASK
-#ifdef __cplusplus
-extern "C" {
-#endif
-extern const int LC_ALL_MASK __attribute__((__unavailable__(
-    "its value differs between C libraries: combine the masks that you need, such as LC_NUMERIC_MASK")));
-#ifdef __cplusplus
-}
-#endif
+#define LC_ALL_MASK \
+    (LC_CTYPE_MASK | LC_NUMERIC_MASK | LC_TIME_MASK | LC_COLLATE_MASK | LC_MONETARY_MASK | LC_MESSAGES_MASK)
 #endif

@@ -1,0 +1,2 @@
+/* <sys/fsuid.h> is not in the platform interface (docs/spec/platform.md). */
+#error "<sys/fsuid.h> is not in the platform interface: it belongs to one kernel"

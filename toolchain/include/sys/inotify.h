@@ -1,0 +1,2 @@
+/* <sys/inotify.h> is not in the platform interface (docs/spec/platform.md). */
+#error "<sys/inotify.h> is not in the platform interface: it belongs to one kernel"

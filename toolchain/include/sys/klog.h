@@ -1,0 +1,2 @@
+/* <sys/klog.h> is not in the platform interface (docs/spec/platform.md). */
+#error "<sys/klog.h> is not in the platform interface: it belongs to one kernel"

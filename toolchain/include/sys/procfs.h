@@ -1,0 +1,2 @@
+/* <sys/procfs.h> is not in the platform interface (docs/spec/platform.md). */
+#error "<sys/procfs.h> is not in the platform interface: it holds the registers of one processor"

@@ -1,0 +1,2 @@
+/* <sys/signalfd.h> is not in the platform interface (docs/spec/platform.md). */
+#error "<sys/signalfd.h> is not in the platform interface: it belongs to one kernel"

@@ -1,0 +1,2 @@
+/* <sys/vfs.h> is not in the platform interface (docs/spec/platform.md). */
+#error "<sys/vfs.h> is not in the platform interface: use <sys/statvfs.h>"
