@@ -79,6 +79,8 @@ def read_unit(data: bytes, *, origin: str, foreign: bool = False) -> tuple[Unit,
         raise BuildError(
             f"{origin} is not bitcode that visget can read: {error.message}", hint=error.hint, where=origin
         ) from error
+    text = relative_files(text)
+    producer = read_producer(text)
     triple = _TRIPLE.search(text)
     if (triple[1] if triple else "") != TRIPLE:
         if not foreign:
@@ -89,8 +91,6 @@ def read_unit(data: bytes, *, origin: str, foreign: bool = False) -> tuple[Unit,
                 hint="let the build use $CC and $CXX; a compiler that is called by its path is none of visget's",
             )
         text = retargeted(text)
-    text = relative_files(text)
-    producer = read_producer(text)
     name = producer.sources[0] if producer.sources else origin
     return Unit(source=name, text=text, warnings="", inputs=producer.sources, origin=origin, cxx=producer.cxx), producer
 

@@ -140,6 +140,8 @@ def wrapper_flags(options: CompileOptions, root: Path, prefix: Path | None) -> l
         # The language's standard and the warnings are the build system's.
         if not flag.startswith(("-std=", "-W")) or flag in options.flags
     ]
+    if options.float_cast == "native":  # the wrappers saturate
+        chosen.append("-fstrict-float-cast-overflow")
     paths = [f"-fmacro-prefix-map={root}/=", f"-fdebug-prefix-map={root}={DEBUG_ROOT}"]
     return [*chosen, *paths, *((f"-isystem{prefix}/include",) if prefix else ())]
 

@@ -25,7 +25,7 @@ class Call:
     tool: str
     """"cc", "c++", "ar" and so on."""
     argv: tuple[str, ...]
-    """As the build system called it."""
+    """The arguments that the build system gave it."""
     cwd: str
     """The directory that it was called in."""
     kind: str
@@ -41,7 +41,7 @@ class Call:
 
     def shown(self, root: Path, limit: int = 300) -> str:
         """Return the command and its directory for messages, without the place of the build."""
-        text = " ".join(self.argv).replace(f"{root}/", "")
+        text = " ".join((f"visget-{self.tool}", *self.argv)).replace(f"{root}/", "")
         where = os.path.relpath(self.cwd, root)
         return (text if len(text) <= limit else text[:limit] + " ...") + (f" (in {where})" if where != "." else "")
 

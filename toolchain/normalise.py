@@ -18,7 +18,9 @@ _PINNING = re.compile(
     r'|min-legal-vector-width|probe-stack|prefer-vector-width)"="[^"]*"'
 )
 _GROUP = re.compile(r"^attributes (#\d+) = \{(.*)\}$", re.M)
-_NEUTRAL_FLAG = re.compile(r'^(!\d+) = !\{i32 \d+, !"(?:target-abi|riscv-isa|SmallDataLimit)", .*\}$', re.M)
+_NEUTRAL_FLAG = re.compile(
+    r'^(!\d+) = (?:distinct )?!\{i32 \d+, !"(?:target-abi|riscv-isa|SmallDataLimit)", .*\}$', re.M
+)
 _FLAG_LIST = re.compile(r"^!llvm\.module\.flags = !\{(.*)\}$", re.M)
 _SOURCE = re.compile(r"^source_filename = .*$", re.M)
 _COMDAT_LINE = re.compile(rf"^\${NAME} = comdat .*\n", re.M)

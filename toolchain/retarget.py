@@ -14,6 +14,14 @@ from visget.format.module import DATALAYOUT, TRIPLE
 
 _TRIPLE = re.compile(r'^target triple = "[^"]*"$', re.MULTILINE)
 _LAYOUT = re.compile(r'^target datalayout = "[^"]*"$', re.MULTILINE)
+_FLAG_LIST = re.compile(r"^!llvm\.module\.flags = !\{(.*)\}$", re.MULTILINE)
+# What is left tells of the language, not of a machine; debug information goes later.
+_KEPT_FLAG = re.compile(
+    r'^(!\d+) = (?:distinct )?!\{i32 \d+, '
+    r'!"(?:wchar_size|PIC Level|PIE Level|uwtable|Debug Info Version|Dwarf Version)"',
+    re.MULTILINE,
+)
+_REMARKS = re.compile(r"^!llvm\.(?:ident|commandline) = .*\n", re.MULTILINE)
 _SIGNATURE = re.compile(r"^(?:define|declare) .*$", re.MULTILINE)
 _CALL = re.compile(r"^  .*\b(?:call|invoke) .*$", re.MULTILINE)
 _CALLEE = re.compile(rf"[@%]{NAME}\(")
@@ -26,7 +34,8 @@ def retargeted(text: str) -> str:
     """Return the IR text of another 64-bit little-endian target as one of the neutral target.
 
     Integers of 32 bits are marked signext in every signature and call: so does each C compiler for the neutral target,
-    where the upper half of a register would otherwise be undefined. Other targets ignore the mark.
+    where the upper half of a register would otherwise be undefined. Other targets ignore the mark. Module flags that
+    speak of the machine, and remarks about the compiler, are left out.
     """
     if _TRIPLE.search(text) is None:
         text = f'target triple = "{TRIPLE}"\n{text}'
@@ -34,9 +43,17 @@ def retargeted(text: str) -> str:
         text = f'target datalayout = "{DATALAYOUT}"\n{text}'
     text = _TRIPLE.sub(f'target triple = "{TRIPLE}"', text)
     text = _LAYOUT.sub(f'target datalayout = "{DATALAYOUT}"', text)
+    text = _REMARKS.sub("", _with_flags(text, set(_KEPT_FLAG.findall(text))))
     masked, strings = mask(text)
     masked = _SIGNATURE.sub(lambda match: _extended(match[0]), masked)
     return unmask(_CALL.sub(lambda match: _extended(match[0]), masked), strings)
+
+
+def _with_flags(text: str, kept: set[str]) -> str:
+    def listed(match: re.Match[str]) -> str:
+        return f"!llvm.module.flags = !{{{', '.join(flag for flag in match[1].split(', ') if flag in kept)}}}"
+
+    return _FLAG_LIST.sub(listed, text)
 
 
 def _extended(line: str) -> str:
