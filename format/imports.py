@@ -52,8 +52,7 @@ _UNWINDER: tuple[tuple[str, str], ...] = (
     ("void (ptr, i64)", "_Unwind_SetIP"),
     (
         "i64 (ptr)",
-        "_Unwind_GetIP _Unwind_GetCFA _Unwind_GetRegionStart "
-        "_Unwind_GetTextRelBase _Unwind_GetDataRelBase",
+        "_Unwind_GetIP _Unwind_GetCFA _Unwind_GetRegionStart _Unwind_GetTextRelBase _Unwind_GetDataRelBase",
     ),
     ("i64 (ptr, ptr)", "_Unwind_GetIPInfo"),
 )
@@ -110,6 +109,9 @@ BUILT_INS = {
     "__vis_eh_return_data_regno": "i32 (i32)",
 }
 """The functions that the installer itself provides, with their signatures."""
+
+AT_THE_END = frozenset(("__vis_atexit", "__vis_cxa_atexit", "__vis_pthread_atfork"))
+"""The built-ins by which a library asks to be called when it is unloaded, so that code runs then."""
 
 _SIGNATURE = re.compile(r"(.*?) \((.*)\)\Z")
 

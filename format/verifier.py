@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from visget.errors import UnsupportedError
 from visget.format.findings import Finding, in_order
-from visget.format.imports import platform_level
+from visget.format.imports import AT_THE_END, platform_level
 from visget.format.irtext import Function, Global, scan
 from visget.format.lines import LineTable
 from visget.format.profile import PROFILE
@@ -93,11 +93,13 @@ def module_facts(text: str) -> ModuleFacts:
     items: tuple[Function | Global, ...] = (*scope.module.globals, *scope.module.functions)
     visible = (item.name for item in items if not item.declared and item.linkage not in ("internal", "private"))
     imports = imports_of(scope)
+    built_ins = [function.name for function in scope.built_ins]
     return ModuleFacts(
         exports=tuple(sorted(name for name in visible if not name.startswith("llvm."))),
         imports=imports,
-        platform=platform_level((*imports, *(function.name for function in scope.built_ins))),
-        constructors=any(
+        platform=platform_level((*imports, *built_ins)),
+        constructors=any(name in AT_THE_END for name in built_ins)
+        or any(
             item.name in ("llvm.global_ctors", "llvm.global_dtors") and "zeroinitializer" not in item.value
             for item in scope.module.globals
         ),

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import re
 
+from visget.format.refused_imports import WRONG
+
 COLOUR = re.compile(r"\x1b\[[0-9;]*[mK]")
 # clang has one warning for two things: an old-style definition, which is harmless, and a call whose arguments nobody
 # checked, which goes wrong as soon as a machine passes float, int and pointer differently.
 _UNPROTOTYPED_CALL = re.compile(r"(?:warning|error): passing arguments to .* without a prototype")
 _OLD_DEFINITION = re.compile(r"warning: a function d\w+ without a prototype is deprecated")
 _DIAGNOSTIC = re.compile(r"[^ ].*?: (?:(?:fatal )?error|warning): |In file included from ")
+_UNDECLARED = re.compile(r"error: (?:call to|use of) undeclared (?:library )?(?:function|identifier) '(\w+)'")
 _COUNT = re.compile(r"\d+ (?:warning|error)s?(?: and \d+ errors?)? generated\.\n?")
 
 
@@ -24,6 +27,16 @@ def plain(said: str) -> str:
 def has_unprototyped_call(said: str) -> bool:
     """Tell whether clang met a call with arguments of a function whose parameters nobody declared."""
     return _UNPROTOTYPED_CALL.search(plain(said)) is not None
+
+
+def advice(said: str) -> list[str]:
+    """Return what to do about functions that visget's headers do not declare, in the order of their appearance."""
+    names = dict.fromkeys(_UNDECLARED.findall(plain(said)))
+    return [
+        f"{name} is not in the platform interface: {WRONG[name].why}. {WRONG[name].instead}"
+        for name in names
+        if name in WRONG
+    ]
 
 
 def without_old_definitions(said: str) -> str:

@@ -135,6 +135,10 @@ def compile_source(setting: Setting, command: Command, source: Input, output: st
     if ran.returncode != 0:
         if _MACHINE_CODE.search(said):
             said += f"visget: hint: {_remedy(source.path, setting.root)}\n"
+        if " undeclared " in said:
+            from visget.toolchain.diagnostics import advice
+
+            said += "".join(f"visget: hint: {line}\n" for line in advice(said))
         return Compiled(ran.returncode, said.encode())
     read = user_headers(headers, setting)
     problem = _leak(read, source.path) or _assembly(setting, [*flags, *form], given, [source.path, *read], source.path)

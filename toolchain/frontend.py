@@ -26,7 +26,7 @@ from visget.toolchain.clang import (
     path_flags,
     system_flags,
 )
-from visget.toolchain.diagnostics import has_unprototyped_call, plain, without_old_definitions
+from visget.toolchain.diagnostics import advice, has_unprototyped_call, plain, without_old_definitions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +207,8 @@ def _failure(failed: dict[str, str]) -> BuildError:
         hint = "declare the called function with its parameter types: an unchecked call goes wrong on some machines"
     elif "outside VIS-1" in plain(stderr):
         hint = "packages must suit every processor: use the library's portable C code"
+    elif found := advice(stderr):
+        hint = found[0]
     count = f"{len(files)} files do" if len(files) > 1 else "the file does"
     where = ", ".join(files[:3]) + (" ..." if len(files) > 3 else "")
     return BuildError(f"{count} not compile", where=where, hint=hint, details={"stderr": stderr, "files": files})

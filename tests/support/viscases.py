@@ -347,9 +347,9 @@ CASES = (
         Case(rule="VIS-504", body=_f(f"call void @{name}()", after=f"declare void @{name}()"), function="f", ordinal=0,
              says=f"{name} {why}")
         for name, why in (
-            ("_ZNSt3__112basic_stringIcE6resizeEv", "is a template or function of libc++"),
-            ("_Znwm", "is operator new of"), ("_ZdlPv", "is operator delete of"),
-            ("__cxa_pure_virtual", "belongs to a C++ run-time"), ("__cxa_guard_acquire", "guards a static local"),
+            ("_ZNSt3__112basic_stringIcE6resizeEv", "is a template or function that libc++"),
+            ("_Znwm", "is operator new, which"), ("_ZdlPv", "is operator delete, which"),
+            ("__cxa_pure_virtual", "belongs to the C++ run-time"), ("__cxa_guard_acquire", "belongs to the C++ run-time"),
             ("_Unwind_SetFoo", "belongs to exception handling"), ("_Z3foov", "is a C++ function that no source"),
         )
     ),

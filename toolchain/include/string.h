@@ -20,7 +20,4 @@ __typeof__(strerror_r) strerror_r __asm__("__vis_strerror_r");
 }
 #endif
 #endif
-#if defined(_GNU_SOURCE) && !defined(__cplusplus)
-__typeof__(basename) basename __asm__("__vis_basename");
-#endif
 #endif
