@@ -318,8 +318,9 @@ def apply_ready(root: Path, room: OperatorRoom, now: float) -> None:
     for document in documents:
         with translated("remove a staged document", document.path):
             document.path.unlink(missing_ok=True)
-    with translated("tidy the staged documents", room.staged):
-        remove_leftovers(room.staged)
+    with translated("tidy the operator's room", room.path):
+        for place in (room.staged, room.path):
+            remove_leftovers(place)
 
 
 def _install_root(root: Path, room: OperatorRoom, document: Staged) -> None:

@@ -19,7 +19,10 @@ from visget.format.package import Package, open_package
 from visget.format.signing import sign_package
 from visget.registries import reading, room_of
 from visget.registry.directory import publish
-from visget.registry.upkeep import refresh
+from visget.registry.operator import open_room
+from visget.registry.roots import Holders, holders_of, parse_root, sign_file, staged
+from visget.registry.tuf_keys import KeySigner
+from visget.registry.upkeep import finish_staged, refresh, rotate_online, rotate_root, waiting
 
 AUTHOR = "author"
 OLD = digest_bytes(b"an artifact that nothing needs")
@@ -124,6 +127,61 @@ def _check_refresh(world: World, *, done: bool) -> None:
     assert versions_offered(world) == ["1.0"]
 
 
+# ---- rotating and signing ------------------------------------------------------------------------------------
+
+
+def _rotate(world: World) -> None:
+    rotate_online(world.place.registry, room_of(world.settings, world.place.registry))
+
+
+def _check_rotate(world: World, *, done: bool) -> None:
+    assert versions_offered(world) == ["1.0"]
+    room = room_of(world.settings, world.place.registry)
+    if done:
+        assert staged(room / "staged") == []
+        assert not (room / "online.next.key").exists()
+        _publish(world)
+        assert versions_offered(world) == ["1.0", "2.0"]
+
+
+def _stage_root(world: World) -> None:
+    """Hand the root to another key, which has to sign that."""
+    room = room_of(world.settings, world.place.registry)
+    assert len(rotate_root(world.place.registry, room, Holders(keys=(key("holder").public,)))) == 1
+
+
+def _sign(world: World) -> None:
+    (document,) = staged(room_of(world.settings, world.place.registry) / "staged")
+    sign_file(document.path, KeySigner(key("holder")))
+
+
+def _check_sign(world: World, *, done: bool) -> None:
+    room = room_of(world.settings, world.place.registry)
+    (document,) = staged(room / "staged")
+    assert len(document.metadata.signatures) in ((2,) if done else (1, 2))
+    assert len(waiting(room)) == 2 - len(document.metadata.signatures)
+    assert versions_offered(world) == ["1.0"]
+    if done:
+        _apply(world)
+
+
+def _stage_and_sign(world: World) -> None:
+    _stage_root(world)
+    _sign(world)
+
+
+def _apply(world: World) -> None:
+    assert finish_staged(world.place.registry, room_of(world.settings, world.place.registry)) == []
+
+
+def _check_apply(world: World, *, done: bool) -> None:
+    assert versions_offered(world) == ["1.0"]
+    room = open_room(room_of(world.settings, world.place.registry))
+    holders = holders_of(parse_root(room.root()), "root").keys
+    assert holders == (key("holder").public,) or not done
+    assert staged(room.staged) == [] or not done
+
+
 # ---- all -----------------------------------------------------------------------------------------------------
 
 
@@ -136,6 +194,9 @@ OPERATIONS: dict[str, tuple[Callable[[World], None], Callable[[World], None], Ca
     "gc": (_fill, _collect, _check_collect),
     "publish": (nothing, _publish, _check_publish),
     "refresh": (nothing, _refresh, _check_refresh),
+    "rotate-online": (nothing, _rotate, _check_rotate),
+    "sign": (_stage_root, _sign, _check_sign),
+    "apply": (_stage_and_sign, _apply, _check_apply),
 }
 """Name: what is there before, the operation, and what must hold after it, done or not."""
 
