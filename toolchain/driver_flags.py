@@ -29,7 +29,7 @@ _LINK = re.compile(
     r"|nostdlib\+\+|N|n|t|Xlinker|export-dynamic)|--(?:shared|static|whole-archive|no-whole-archive)"
 )
 _PASSED = re.compile(
-    r"-[DU].+|-std=\S+|--std=\S+|-ansi|-pedantic(?:-errors)?|-trigraphs|-nostdinc(?:\+\+)?|-pthread|-undef"
+    r"-w|-[DU].+|-std=\S+|--std=\S+|-ansi|-pedantic(?:-errors)?|-trigraphs|-nostdinc(?:\+\+)?|-pthread|-undef"
     r"|-W(?![lap],).*|-Wp,-?[DUM].*|-include|-imacros|-include-pch"
     r"|-f(?:no-)?(?:wrapv|wrapv-pointer|strict-aliasing|strict-overflow|builtin|common|delete-null-pointer-checks|char8_t"
     r"|sized-deallocation|aligned-allocation|aligned-new|threadsafe-statics|ms-extensions|gnu89-inline|permissive"

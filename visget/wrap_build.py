@@ -7,6 +7,7 @@ directory remembers them. Guide: docs/guides/building.md.
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sysconfig
@@ -47,7 +48,7 @@ def run_build_tool(name: str, arguments: Sequence[str]) -> int:
     place = read_settings().cache / "wrappers" / __version__
     tools = _tools()
     environment = build_environment(place, tools)
-    command = [_program(name, arguments), *_arguments(name, arguments, place, tools)]
+    command = [*_program(name, arguments), *_arguments(name, arguments, place, tools)]
     try:
         return subprocess.run(command, env=environment, check=False).returncode
     except OSError as error:
@@ -86,7 +87,7 @@ def build_environment(place: Path, tools: dict[str, str]) -> dict[str, str]:
     return environment
 
 
-def _program(name: str, arguments: Sequence[str]) -> str:
+def _program(name: str, arguments: Sequence[str]) -> list[str]:
     if name == "configure":
         script = arguments[0] if arguments and Path(arguments[0]).name == "configure" else "configure"
         path = Path(script)
@@ -95,12 +96,14 @@ def _program(name: str, arguments: Sequence[str]) -> str:
                 f"there is no configure script {script!r}",
                 hint="run it where the script is, or name it first: visget configure ../source/configure ...",
             )
-        return str(path) if "/" in script else f"./{script}"
+        shown = str(path) if "/" in script else f"./{script}"
+        # Archives do not always keep the permission to run it.
+        return [shown] if os.access(path, os.X_OK) else ["/bin/sh", shown]
     beside = str(Path(sysconfig.get_path("scripts")))
     found = shutil.which(name, path=beside) or shutil.which(name)
     if found is None:
         raise UnsupportedError(f"{name} is not installed", hint=_PACKAGE_HINT[name])
-    return found
+    return [found]
 
 
 def _arguments(name: str, arguments: Sequence[str], place: Path, tools: dict[str, str]) -> list[str]:

@@ -181,8 +181,8 @@ class _Gathering:
                 )
 
 
-def native_symbols(data: bytes) -> frozenset[str]:
-    """Return the names that the native object or shared library `data` defines for others."""
+def native_symbols(data: bytes, *, defined: bool = True) -> frozenset[str]:
+    """Return the names that the native object or shared library `data` defines for others, or needs of them."""
     from visget.installer.elf import SHT_DYNSYM, SHT_SYMTAB, STB_LOCAL, read_elf
 
     try:
@@ -192,7 +192,7 @@ def native_symbols(data: bytes) -> frozenset[str]:
             symbol.name
             for table in tables
             for symbol in elf.symbols(table)
-            if symbol.defined and symbol.binding != STB_LOCAL
+            if symbol.defined == defined and symbol.binding != STB_LOCAL
         )
     except FormatError:
         return frozenset()

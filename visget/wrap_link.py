@@ -22,7 +22,7 @@ from visget.files import atomic_write, translated
 from visget.installer.target import Target
 from visget.toolchain.driver_args import Command, linker_words
 from visget.toolchain.driver_resolve import Resolution, Unit, resolve
-from visget.wrap_inputs import Inputs, gather
+from visget.wrap_inputs import Inputs, gather, native_symbols
 from visget.wrap_lower import build_target, lower, objects_directory
 from visget.wrap_settings import WrapSettings
 
@@ -57,7 +57,7 @@ def link(command: Command, settings: WrapSettings, compiled: dict[int, str], scr
     shared = command.has("-shared") or command.has("--shared")
     library = _cxx_library(resolution, settings)
     if not shared or command.has("defs") or command.has("--no-undefined"):
-        _check_interface(resolution, library)
+        _check_interface(resolution, library, target, objects_directory(settings.cache))
     if shared:
         _refuse_machine_code(command, inputs)
     status = _link_native(output, settings, inputs, resolution, library, target, scratch)
@@ -86,26 +86,45 @@ def _cxx_library(resolution: Resolution, settings: WrapSettings) -> list[Unit]:
     library = open_library(
         find_frontend(settings.cc, epoch=BITCODE_EPOCH), cache=objects_directory(settings.cache).parent, jobs=1
     )
-    names = Names(entities=own, offered=frozenset(own), roots=tuple(resolution.undefined))
-    return [Unit(unit.source, unit.text().encode("utf-8", "surrogateescape"), ()) for unit in
-            chosen_units(names, (), library)]  # fmt: skip
+    needed = set(resolution.undefined)
+    while True:
+        names = Names(entities=own, offered=frozenset(own), roots=tuple(sorted(needed)))
+        chosen = chosen_units(names, (), library)
+        # A package's module is swept; here a unit is linked whole, with what its unused functions refer to.
+        inside = {name for unit in chosen for name in unit.names.entities}
+        more = {name for unit in chosen for used in unit.names.entities.values() for name in used} - inside - own.keys()
+        if more <= needed:
+            break
+        needed |= more
+    return [Unit(unit.source, _program_text(unit.text()), ()) for unit in chosen]
 
 
-def _check_interface(resolution: Resolution, library: Sequence[Unit]) -> None:
+def _program_text(text: str) -> bytes:
+    """Return the text of a unit of the C++ library for a program, whose own handle comes with its start-up code."""
+    return re.sub(
+        r"^@__dso_handle = .*$", "@__dso_handle = external hidden global ptr", text, flags=re.MULTILINE
+    ).encode("utf-8", "surrogateescape")
+
+
+def _check_interface(resolution: Resolution, library: Sequence[Unit], target: Target, directory: Path) -> None:
     """Refuse names that only this machine's C library may have.
 
     A program that links here but cannot be installed elsewhere makes configure scripts believe in functions that a
     package may not call.
     """
-    from visget.format.imports import DATA, IMPORTS
+    from visget.format.imports import BUILT_INS, DATA, IMPORTS, PROGRAM_DATA
 
+    # Configure scripts ask for stat without its header, which would have called it __vis_stat.
+    known = {*IMPORTS, *DATA, *PROGRAM_DATA, *(name.removeprefix("__vis_") for name in BUILT_INS)}
     missing = {
         name: origin
         for name, origin in resolution.undefined.items()
-        if name not in IMPORTS and name not in DATA and not _LINKER_NAMES.fullmatch(name)
+        if name not in known and not _LINKER_NAMES.fullmatch(name)
         # What libc++ does not have, the native linker will say.
         and not (library and name.startswith(_CXX_PREFIXES))
     }
+    if missing:
+        missing = _still_needed(missing, resolution, target, directory)
     if not missing:
         return
     lines = [f"undefined reference to `{name}' ({origin})" for name, origin in sorted(missing.items())[:_SHOWN]]
@@ -115,6 +134,19 @@ def _check_interface(resolution: Resolution, library: Sequence[Unit]) -> None:
         hint=_reason(min(missing)),
         details={"undefined": sorted(missing)},
     )
+
+
+def _still_needed(
+    missing: dict[str, str], resolution: Resolution, target: Target, directory: Path
+) -> dict[str, str]:
+    """Return those of `missing` that are left after optimising: bitcode also lists what only dead branches call."""
+    needed: dict[str, str] = {}
+    for unit in resolution.units():
+        wanted = {symbol.name for symbol in unit.symbols if not symbol.defined} & missing.keys()
+        if wanted:
+            used = native_symbols(lower(unit, target, directory).read_bytes(), defined=False)
+            needed |= {name: needed.get(name, unit.origin) for name in wanted & used}
+    return needed
 
 
 def _reason(name: str) -> str:
