@@ -127,7 +127,9 @@ def build_package(
     merged = with_cxx_runtime(
         merged, frontend=frontend, cache=cache, exports=exported.symbols, jobs=jobs, progress=progress
     )
-    built = finish(merged, exports=exported.symbols, cleanup=project.build.cleanup)
+    built = finish(
+        merged, exports=exported.symbols, cleanup=project.build.cleanup, frontend=frontend
+    )  # fmt: skip
     progress.step("checking", "the VIS rules")
     facts = module_facts(built.text)
     findings = in_order(

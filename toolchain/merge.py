@@ -8,20 +8,20 @@ removes what no processor needs (docs/spec/front-end.md, section 6).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import llvmlite.binding as llvm
-
 from visget.errors import BuildError
 from visget.format.lines import LineTable, extract_lines, strip_debug
-from visget.format.module import TRIPLE, ModuleRef, bitcode_of, link, parse_text, text_of
+from visget.format.module import bitcode_of, link, parse_text, text_of
+from visget.toolchain.clang import Frontend
+from visget.toolchain.cleanup import LIGHT, SWEEP, run_passes
 from visget.toolchain.frontend import Unit
 from visget.toolchain.normalise import internal_text, neutral_text, resolved_aliases, strong_definitions
+from visget.toolchain.runtime_library import with_runtime
 
 _UNMARKED = re.compile(r"^(declare (?:noundef )?)i32 @(?!llvm\.)", re.MULTILINE)
-_NEUTRAL_FEATURES = "+m,+a,+f,+d,+c"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,33 +67,30 @@ def _refuse_duplicates(units: Sequence[Unit]) -> None:
         )
 
 
-def finish(merged: str, *, exports: Iterable[str], cleanup: Literal["light", "none"]) -> Built:
-    """Turn the merged text into the package's module, in which only `exports` can be seen from outside."""
+def finish(
+    merged: str, *, exports: Iterable[str], cleanup: Literal["light", "none"], frontend: Frontend | None = None
+) -> Built:
+    """Turn the merged text into the package's module, in which only `exports` can be seen from outside.
+
+    Args:
+        merged: the text of all units.
+        exports: the symbols that stay visible.
+        cleanup: whether the light clean-up runs.
+        frontend: compiles what the module needs of the VIS run-time; None leaves the module without.
+    """
     exports = tuple(exports)
     module = parse_text(internal_text(resolved_aliases(merged, exports), exports))
     if cleanup == "light":
-        _run(module, _LIGHT)
-    _run(module, _SWEEP)
+        run_passes(module, LIGHT)
+    run_passes(module, SWEEP)
+    text = text_of(module)
+    if frontend is not None and (complete := with_runtime(text, frontend)) != text:
+        # What was replaced leaves declarations behind.
+        module = parse_text(complete)
+        run_passes(module, SWEEP)
+        text = text_of(module)
     # The clean-up turns fprintf into fputc and the like, and leaves out that an int arrives sign-extended.
-    text = _UNMARKED.sub(r"\1signext i32 @", text_of(module))
+    text = _UNMARKED.sub(r"\1signext i32 @", text)
     lines = extract_lines(text)
     final = parse_text(strip_debug(text))
     return Built(text=text_of(final), bitcode=bitcode_of(final), lines=lines)
-
-
-# The order is part of the format of reproducible builds: changing it changes every package.
-_LIGHT = ("sroa", "simplify_cfg", "instruction_combine", "simplify_cfg")
-_SWEEP = ("global_dead_code_eliminate", "strip_dead_prototype")
-
-
-def _run(module: ModuleRef, passes: Sequence[str]) -> None:
-    llvm.initialize_all_targets()
-    machine = llvm.Target.from_triple(TRIPLE).create_target_machine(
-        cpu="generic-rv64", features=_NEUTRAL_FEATURES, opt=2, reloc="pic", codemodel="default"
-    )
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
-    manager = llvm.create_new_module_pass_manager()
-    for name in passes:
-        add: Callable[[], None] = getattr(manager, f"add_{name}_pass")
-        add()
-    manager.run(module, builder)

@@ -1,0 +1,250 @@
+"""Turning operations that back ends make library calls of into calls of the VIS run-time.
+
+On some targets a division of 128-bit integers or an addition of long doubles becomes a call into the compiler's own
+run-time library (libgcc, compiler-rt), which users do not have. Here it becomes a call of a function that the package
+carries: docs/spec/front-end.md, section 8, has the list.
+
+Invariant: pure, text to text, for modules as LLVM prints them; instructions that are not in the list stay as they
+are, and so do those on vectors, which the rules of VIS-1 then refuse. Debug locations stay with what replaces an
+instruction.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from visget.format.irtext import closing, mask, split_list, split_type, unmask
+from visget.toolchain.runtime_table import BY_NAME, ROUTINES
+
+_WIDE = r"i(?:6[5-9]|[789]\d|1[01]\d|12[0-8])"
+_FLAGS = r"(?:(?:nnan|ninf|nsz|arcp|contract|afn|reassoc|fast) )*"
+_RESULT = re.compile(r"  (%\S+) = (\w+) ")
+_DIVISION = re.compile(rf"(?:udiv|sdiv|urem|srem) (?:exact )?({_WIDE}) (.*)")
+_ARITHMETIC = re.compile(rf"(?:fadd|fsub|fmul|fdiv|frem) {_FLAGS}fp128 (.*)")
+_COMPARISON = re.compile(rf"fcmp {_FLAGS}(\w+) fp128 (.*)")
+_TO_FLOAT = re.compile(r"([su])itofp (?:nneg )?i(\d+) (\S+) to (float|double|fp128)\b(.*)")
+_TO_INTEGER = re.compile(r"fpto([su])i (float|double|fp128) (\S+) to i(\d+)\b(.*)")
+_EXTENSION = re.compile(rf"fpext {_FLAGS}(float|double) (\S+) to fp128\b(.*)")
+_TRUNCATION = re.compile(rf"fptrunc {_FLAGS}fp128 (\S+) to (float|double)\b(.*)")
+_CALL = re.compile(r"(?:(?:tail|notail) )?call [^@]*?@llvm\.([\w.]+)(?=\()")
+_DEBUG = re.compile(r", !dbg !\d+")
+_FRESH = re.compile(r"%vis\.rt\.(\d+)\b")
+_NAMED = re.compile(r"@(" + "|".join(BY_NAME) + r")(?![-\w$.])")
+
+_DIVISIONS = {"udiv": "udivti3", "sdiv": "divti3", "urem": "umodti3", "srem": "modti3"}
+_OPERATIONS = {"fadd": "addtf3", "fsub": "subtf3", "fmul": "multf3", "fdiv": "divtf3", "frem": "fmodtf"}
+_SIGNS = {"s": "sext", "u": "zext"}
+_INTO_FLOAT = {
+    ("s", "float"): "floattisf", ("s", "double"): "floattidf", ("s", "fp128"): "floattitf",
+    ("u", "float"): "floatuntisf", ("u", "double"): "floatuntidf", ("u", "fp128"): "floatuntitf",
+}  # fmt: skip
+# Less is 1, equal 2, greater 4, unordered 8: LLVM's own code, but for the order of the bits.
+_PREDICATES = {
+    "false": 0, "olt": 1, "oeq": 2, "ole": 3, "ogt": 4, "one": 5, "oge": 6, "ord": 7,
+    "uno": 8, "ult": 9, "ueq": 10, "ule": 11, "ugt": 12, "une": 13, "uge": 14, "true": 15,
+}  # fmt: skip
+_INTRINSICS = {
+    "powi.f32.i32": "powisf2", "powi.f64.i32": "powidf2", "is.fpclass.f128": "isfpclasstf",
+    "floor.f128": "floortf", "ceil.f128": "ceiltf", "trunc.f128": "trunctf", "round.f128": "roundtf",
+    "rint.f128": "roundeventf", "nearbyint.f128": "roundeventf", "roundeven.f128": "roundeventf",
+    "sqrt.f128": "sqrttf", "minnum.f128": "fmintf", "maxnum.f128": "fmaxtf", "minimumnum.f128": "fmintf",
+    "maximumnum.f128": "fmaxtf", "ldexp.f128.i32": "ldexptf",
+}  # fmt: skip
+_SATURATING = re.compile(r"fpto([su])i\.sat\.i(\d+)\.(f32|f64|f128)\Z")
+_FLOATS = {"f32": "float", "f64": "double", "f128": "fp128"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lowered:
+    """A module that calls the run-time."""
+
+    text: str
+    """The module; what it calls is declared."""
+    routines: frozenset[str]
+    """The functions of the run-time that it lacks."""
+
+
+def lower_operations(text: str) -> Lowered:
+    """Return the module `text` without the operations that need a compiler's run-time library."""
+    text = _by_name(text)
+    writer = _Writer(1 + max((int(number) for number in _FRESH.findall(text)), default=-1))
+    if any(sign in text for sign in ("fp128", " i128", "@llvm.powi.")) or re.search(rf"\b{_WIDE}\b", text):
+        text = "\n".join(line for old in text.split("\n") for line in writer.lines(old))
+    named = {name for name in BY_NAME.values() if f"@{name}(" in text}
+    defined = set(re.findall(r"^define [^\n]*?@(vis_rt_\w+)\(", text, re.M))
+    declared = set(re.findall(r"^declare [^\n]*?@(vis_rt_\w+)\(", text, re.M))
+    missing = sorted(writer.used - defined - declared)
+    if missing:
+        text = text.rstrip("\n") + "\n\n" + "".join(f"{ROUTINES[name].declaration}\n" for name in missing)
+    return Lowered(text=text, routines=frozenset((writer.used | named | declared) - defined))
+
+
+def _by_name(text: str) -> str:
+    """Rename what is called by name, unless the module has functions of these names itself."""
+    wanted = set(_NAMED.findall(text))
+    if not wanted:
+        return text
+    own = set(re.findall(r"^define [^\n]*?@(__\w+)\(", text, re.M))
+
+    def rename(found: re.Match[str]) -> str:
+        return found[0] if found[1] in own else f"@{BY_NAME[found[1]]}"
+
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if "@__" in line:
+            masked, strings = mask(line)
+            lines[number] = unmask(_NAMED.sub(rename, masked), strings)
+    return "\n".join(lines)
+
+
+class _Writer:
+    """Replaces instructions, and counts the names that it makes up."""
+
+    def __init__(self, first: int) -> None:
+        self._next = first
+        self.used: set[str] = set()
+        self._lowerings: dict[str, Callable[[str, str, str], Iterator[str]]] = {
+            **dict.fromkeys(_DIVISIONS, self._division),
+            **dict.fromkeys(_OPERATIONS, self._arithmetic),
+            "fcmp": self._comparison,
+            "sitofp": self._to_float,
+            "uitofp": self._to_float,
+            "fptosi": self._to_integer,
+            "fptoui": self._to_integer,
+            "fpext": self._extension,
+            "fptrunc": self._truncation,
+            "call": self._call,
+            "tail": self._call,
+            "notail": self._call,
+        }
+
+    def lines(self, line: str) -> list[str]:
+        """Return what stands for one line of a module."""
+        masked, strings = mask(line) if '"' in line else (line, ())
+        match = _RESULT.match(masked)
+        lowering = self._lowerings.get(match[2]) if match is not None else None
+        if match is None or lowering is None:
+            return [line]
+        debug = _DEBUG.search(masked)
+        place = debug[0] if debug else ""
+        made = [f"  {new}{place}" for new in lowering(match[1], match[2], masked[match.start(2) :])]
+        return [unmask(new, strings) for new in made] or [line]
+
+    def _fresh(self) -> str:
+        self._next += 1
+        return f"%vis.rt.{self._next - 1}"
+
+    def _routine(self, short: str, *values: str) -> str:
+        name = f"vis_rt_{short}"
+        self.used.add(name)
+        return ROUTINES[name].call(*values)
+
+    def _division(self, result: str, operation: str, text: str) -> Iterator[str]:
+        match = _DIVISION.match(text)
+        if match is None:
+            return
+        kind, (left, right, *_) = match[1], split_list(match[2])
+        if kind == "i128":
+            yield f"{result} = {self._routine(_DIVISIONS[operation], left, right)}"
+            return
+        extend = _SIGNS["u" if operation.startswith("u") else "s"]
+        values = [self._fresh(), self._fresh()]
+        for wide, narrow in zip(values, (left, right), strict=True):
+            yield f"{wide} = {extend} {kind} {narrow} to i128"
+        whole = self._fresh()
+        yield f"{whole} = {self._routine(_DIVISIONS[operation], *values)}"
+        yield f"{result} = trunc i128 {whole} to {kind}"
+
+    def _arithmetic(self, result: str, operation: str, text: str) -> Iterator[str]:
+        match = _ARITHMETIC.match(text)
+        if match is not None:
+            left, right = split_list(match[1])[:2]
+            yield f"{result} = {self._routine(_OPERATIONS[operation], left, right)}"
+
+    def _comparison(self, result: str, _operation: str, text: str) -> Iterator[str]:
+        match = _COMPARISON.match(text)
+        if match is not None:
+            left, right = split_list(match[2])[:2]
+            order, chosen = self._fresh(), self._fresh()
+            yield f"{order} = {self._routine('cmptf2', left, right)}"
+            yield f"{chosen} = and i32 {order}, {_PREDICATES[match[1]]}"
+            yield f"{result} = icmp ne i32 {chosen}, 0"
+
+    def _to_float(self, result: str, _operation: str, text: str) -> Iterator[str]:
+        match = _TO_FLOAT.match(text)
+        if match is None or (match[4] != "fp128" and int(match[2]) <= 64) or int(match[2]) > 128:
+            return
+        value = match[3]
+        if match[2] != "128":
+            value = self._fresh()
+            yield f"{value} = {_SIGNS[match[1]]} i{match[2]} {match[3]} to i128"
+        yield f"{result} = {self._routine(_INTO_FLOAT[match[1], match[4]], value)}"
+
+    def _to_integer(self, result: str, _operation: str, text: str) -> Iterator[str]:
+        match = _TO_INTEGER.match(text)
+        if match is not None:
+            yield from self._integer_of(result, match[1], match[2], match[3], int(match[4]))
+
+    def _integer_of(self, result: str, sign: str, kind: str, value: str, bits: int) -> Iterator[str]:
+        """Convert to `bits` bits; out of range, where the instruction means nothing, the nearest number will do."""
+        if bits > 128 or (kind != "fp128" and bits <= 64):
+            return
+        if kind == "float":
+            double = self._fresh()
+            yield f"{double} = fpext float {value} to double"
+            value = double
+        short = ("fixtfti" if sign == "s" else "fixunstfti") if kind == "fp128" else (
+            "fixdfti" if sign == "s" else "fixunsdfti"
+        )  # fmt: skip
+        if bits == 128:
+            yield f"{result} = {self._routine(short, value, str(bits))}"
+            return
+        whole = self._fresh()
+        yield f"{whole} = {self._routine(short, value, str(bits))}"
+        yield f"{result} = trunc i128 {whole} to i{bits}"
+
+    def _extension(self, result: str, _operation: str, text: str) -> Iterator[str]:
+        match = _EXTENSION.match(text)
+        if match is None:
+            return
+        value = match[2]
+        if match[1] == "float":
+            value = self._fresh()
+            yield f"{value} = fpext float {match[2]} to double"
+        yield f"{result} = {self._routine('extenddftf2', value)}"
+
+    def _truncation(self, result: str, _operation: str, text: str) -> Iterator[str]:
+        match = _TRUNCATION.match(text)
+        if match is not None:
+            yield f"{result} = {self._routine('trunctfsf2' if match[2] == 'float' else 'trunctfdf2', match[1])}"
+
+    def _call(self, result: str, _operation: str, text: str) -> Iterator[str]:
+        match = _CALL.match(text)
+        if match is None:
+            return
+        name, arguments = match[1], text[match.end() + 1 : closing(text, match.end())]
+        values = [_value(argument) for argument in split_list(arguments)]
+        saturating = _SATURATING.match(name)
+        if saturating is not None:
+            sign, bits, kind = saturating.groups()
+            yield from self._integer_of(result, sign, _FLOATS[kind], values[0], int(bits))
+        elif name == "fmuladd.f128":
+            product = self._fresh()
+            yield f"{product} = {self._routine('multf3', *values[:2])}"
+            yield f"{result} = {self._routine('addtf3', product, values[2])}"
+        elif name == "smul.with.overflow.i128":
+            product, told, flag, pair = (self._fresh() for _ in range(4))
+            yield f"{product} = mul i128 {values[0]}, {values[1]}"
+            yield f"{told} = {self._routine('mulovti', *values)}"
+            yield f"{flag} = icmp ne i32 {told}, 0"
+            yield f"{pair} = insertvalue {{ i128, i1 }} poison, i128 {product}, 0"
+            yield f"{result} = insertvalue {{ i128, i1 }} {pair}, i1 {flag}, 1"
+        elif name in _INTRINSICS:
+            yield f"{result} = {self._routine(_INTRINSICS[name], *values)}"
+
+
+def _value(argument: str) -> str:
+    """Return an argument of a call without its type and attributes."""
+    return split_type(argument)[1].split(" ")[-1]
