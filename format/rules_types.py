@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from visget.format import intrinsics
-from visget.format.irtext import Function, split_type
+from visget.format.irtext import NAME, Function, split_type
 from visget.format.rule import Hit, Rule, Scope, word
 
 INTEGER_LIMIT = 128
@@ -34,6 +34,12 @@ _HELPER_INTRINSICS = re.compile(
     rf"llvm\.(?:smul\.with\.overflow\.i128|fpto[su]i\.sat\.{_WIDE}\.|.*\.(?:v\d+)?b?f16(?:\.|\Z))"
 )
 _ANY_QUAD = word("fp128")
+_VALUE = r"%(?:\"\d+\"|[-\w.$]+)"
+_RETURNED = re.compile(rf"ret ptr @({NAME})")
+_QUAD_ACCESS = re.compile(rf"(?:= load (?:volatile )?fp128, ptr|store (?:volatile )?fp128 [^,]+, ptr) ({_VALUE})")
+# Of a pointer, or of a place that a pointer was put into.
+_DERIVED = re.compile(rf"({_VALUE}) = (?:getelementptr [^\n]*?ptr|load ptr, ptr) ({_VALUE})(?=,|\Z)")
+_SPILLED = re.compile(rf"store ptr ({_VALUE}), ptr ({_VALUE})(?=,|\Z)")
 _NO_CALL_QUAD = ("fabs", "copysign")
 
 
@@ -145,11 +151,29 @@ def _quad_inside(scope: Scope) -> Iterator[Hit]:
             yield Hit(message="long double (128 bits) is moved around", function=function, ordinal=ordinal)
 
 
-def _quad_number(scope: Scope) -> Iterator[Hit]:
-    for item in scope.module.globals:
-        visible = not item.declared and item.linkage not in ("internal", "private")
-        if visible and _ANY_QUAD.search(f"{item.type} {item.value}"):
-            yield Hit(message=f"{item.name[:60]} is exported and holds a long double")
+def _quad_in_reach(scope: Scope) -> Iterator[Hit]:
+    """Find long doubles that callers share: exported, pointed to by a result, or behind a pointer that they pass."""
+    holders = {item.name for item in scope.module.globals if _ANY_QUAD.search(f"{item.type} {item.value}")}
+    for name in sorted(holders & scope.exports):
+        yield scope.at_use(name, f"{name[:60]} is exported and holds a long double")
+    for function in scope.exported:
+        if not holders and not _ANY_QUAD.search(function.body):
+            continue
+        names = (re.search(_VALUE + r"\Z", parameter.attributes) for parameter in function.parameters)
+        foreign = {found[0] if found else f"%{index}" for index, found in enumerate(names)}
+        for ordinal in range(len(function.starts)):
+            text = function.instruction(ordinal)
+            returned = _RETURNED.match(text)
+            if returned and scope.module.name(returned[1]) in holders:
+                message = "a pointer to a long double is returned"
+                yield Hit(message=message, function=function, ordinal=ordinal)
+            elif (access := _QUAD_ACCESS.search(text)) and access[1] in foreign:
+                message = "a long double is read or written where a caller's pointer leads"
+                yield Hit(message=message, function=function, ordinal=ordinal)
+            elif (derived := _DERIVED.match(text)) and derived[2] in foreign:
+                foreign.add(derived[1])
+            elif (spilled := _SPILLED.match(text)) and spilled[1] in foreign:
+                foreign.add(spilled[2])
 
 
 def _quad_math(scope: Scope) -> Iterator[Hit]:
@@ -251,10 +275,10 @@ RULES = (
     ),
     Rule(
         id="VIS-322",
-        title="no exported long double data",
+        title="no long double that a caller shares",
         severity="error",
-        check=_quad_number,
-        reason="It is a 128-bit number; a program on x86-64 reads an 80-bit one there.",
+        check=_quad_in_reach,
+        reason="It is a 128-bit number; a program on x86-64 reads and writes an 80-bit one there.",
         remedy="Use double.",
     ),
 )

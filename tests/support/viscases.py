@@ -230,7 +230,8 @@ CASES = (
     Case(rule="VIS-312", body=_f("%x = load atomic i64, ptr %p seq_cst, align 4", head=_P), function="f", ordinal=0,
          says="with alignment 4"),
     *(
-        Case(rule="VIS-313", body=_f(*lines, head=_P), function="f", ordinal=1, says=says)
+        Case(rule="VIS-313", body=_f(*lines, head=_P), function="f", ordinal=1, says=says,
+             also=("VIS-322",) if "load fp128" in lines[0] else ())
         for lines, says in (
             (("%a = load i128, ptr %p", "%b = udiv i128 %a, 7"), "division of 128-bit integers"),
             (("%a = load i128, ptr %p", "%b = srem i128 %a, 7"), "division of 128-bit integers"),
@@ -247,9 +248,10 @@ CASES = (
          after="declare { i128, i1 } @llvm.smul.with.overflow.i128(i128, i128)"), function="f", ordinal=1,
          says="becomes a call into a compiler's run-time library"),
     Case(rule="VIS-314", body=_f("%a = load fp128, ptr %p", "store fp128 %a, ptr %p", head=_P), function="f", ordinal=0,
+         also=("VIS-322",),
          says="long double (128 bits) is moved around"),
     Case(rule="VIS-315", body=_f("%a = load fp128, ptr %p", "%b = call fp128 @llvm.sqrt.f128(fp128 %a)", head=_P,
-         after="declare fp128 @llvm.sqrt.f128(fp128)"), function="f", ordinal=1, also=("VIS-314",),
+         after="declare fp128 @llvm.sqrt.f128(fp128)"), function="f", ordinal=1, also=("VIS-314", "VIS-322"),
          says="llvm.sqrt.f128 becomes a call of a long double function"),
     Case(rule="VIS-316", body=_f("%a = call ptr @llvm.returnaddress(i32 0)",
          after="declare ptr @llvm.returnaddress(i32)"), function="f", ordinal=0, says="llvm.returnaddress gives"),
@@ -286,6 +288,16 @@ CASES = (
          fp_contract="on", function="f", ordinal=0, says="'on', but an operation is marked reassoc"),
     Case(rule="VIS-322", body="@x = constant [2 x fp128] zeroinitializer\n" + F, exports=("f", "x"),
          says="x is exported and holds a long double"),
+    Case(rule="VIS-322", body="@x = internal constant [2 x fp128] [fp128 0xL00000000000000000000000000000000, "
+         "fp128 0xL00000000000000004000000000000000]\ndefine ptr @f() {\n  ret ptr @x\n}\n", function="f", ordinal=0,
+         says="a pointer to a long double is returned"),
+    Case(rule="VIS-322", body=_f("store fp128 0xL00000000000000003FFF000000000000, ptr %p", head=_P), function="f",
+         ordinal=0, also=("VIS-314",), says="where a caller's pointer leads"),
+    Case(rule="VIS-322", body=_f("%a = alloca ptr", "store ptr %0, ptr %a", "%b = load ptr, ptr %a, align 8",
+         "%c = getelementptr inbounds [2 x fp128], ptr %b, i64 1", "%d = load fp128, ptr %c, align 16",
+         "store fp128 %d, ptr %e, align 16", head="define void @f(ptr noundef %0, i32 signext %1)").replace(
+         "%a = alloca ptr", "%e = alloca fp128\n  %a = alloca ptr"), function="f", ordinal=5, also=("VIS-314",),
+         says="where a caller's pointer leads"),
     Case(rule="VIS-323", body=_f("%r = call signext i32 @_setjmp(ptr %p)", head=_P,
          after="declare signext i32 @_setjmp(ptr)"), function="f", ordinal=0, says="without the attribute returns_twice"),
     Case(rule="VIS-323", body=_f("store ptr @_setjmp, ptr %p", head=_P,
@@ -357,10 +369,10 @@ CASES = (
          ordinal=0, says="__builtin_foo is a compiler builtin"),
     Case(rule="VIS-506", body=_f("%a = load fp128, ptr %p",
          "%r = call signext i32 (ptr, ...) @printf(ptr %p, fp128 %a)", head=_P,
-         after="declare signext i32 @printf(ptr, ...)"), function="f", ordinal=1, also=("VIS-314",),
+         after="declare signext i32 @printf(ptr, ...)"), function="f", ordinal=1, also=("VIS-314", "VIS-322"),
          says="a long double is passed to printf"),
     Case(rule="VIS-506", body=_f("%a = load fp128, ptr %p", "call void (ptr, ...) @g(ptr %p, i32 1, fp128 %a)", head=_P,
-         after="define internal void @g(ptr %p, ...) {\n  ret void\n}"), function="f", ordinal=1, also=("VIS-314",),
+         after="define internal void @g(ptr %p, ...) {\n  ret void\n}"), function="f", ordinal=1, also=("VIS-314", "VIS-322"),
          says="a long double is passed as a variable argument"),
     Case(rule="VIS-506", body=_f("call void (...) %p(fp128 0xL00000000000000000000000000000000)", head=_P), function="f",
          ordinal=0, also=("VIS-314",), says="a long double is passed as a variable argument"),

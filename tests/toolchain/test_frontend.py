@@ -171,7 +171,8 @@ def test_colour_only_when_asked_for(tmp_path: Path) -> None:
     ("#include <math.h>\nint f(double x) { return ilogb(x) == FP_ILOGB0; }\n", "differs between machines"),
     ("#include <sys/epoll.h>\nint f(void) { return epoll_create1(0); }\n",
      "not in the platform interface: struct epoll_event"),
-    ("#include <string.h>\nvoid f(char *b, const char *s) { strlcpy(b, s, 9); }\n", "undeclared library function 'strlcpy'"),
+    ("#include <string.h>\nvoid f(char *b, const char *s) { strlcpy(b, s, 9); }\n",
+     "undeclared library function 'strlcpy'"),
     ("#define _GNU_SOURCE\n#include <signal.h>\nvoid *f(ucontext_t *c) { return c; }\n",
      "unknown type name 'ucontext_t'"),
 ])  # fmt: skip
