@@ -27,7 +27,6 @@ PIPELINE = "5"
 """Changes whenever the same package, target and LLVM may give other code; enters every cache key."""
 
 _WORKER = "visget.installer.worker"
-_LEVELS = (3, 1)  # the second after a first try that took too long
 _STAGES = ("parse", "check", "legalise", "optimise", "emit")
 _PHRASES = {
     "start": "starting",
@@ -51,7 +50,7 @@ class Compiled:
     compiler: str
     """Which compiler made it, such as ``llvmlite 0.50.0 / LLVM 22.1.0``."""
     level: int
-    """The optimisation level: 3, or 1 after a first try that took too long."""
+    """The optimisation level."""
     seconds: dict[str, float]
     """How long each stage took."""
     findings: tuple[Finding, ...]
@@ -81,8 +80,9 @@ def compile_package(
     *,
     binding: Binding | None = None,
     merged: Sequence[tuple[VerifiedPackage, Binding]] = (),
+    level: int = 3,
 ) -> Compiled:
-    """Compile `verified` for `target` in a worker process; try once more with less effort when time runs out.
+    """Compile `verified` for `target` in a worker process.
 
     Args:
         verified: the package.
@@ -92,29 +92,22 @@ def compile_package(
         binding: under which names it is linked with others; None for code that is not.
         merged: the packages that it depends on, when their code is to become part of its own; what one of them
             depends on stands before it.
+        level: the optimisation level.
 
     Raises:
         FormatError: the bitcode is malformed.
         RefusedError: it breaks a VIS rule; ``details["findings"]`` holds all of them.
         UnsupportedError: the package needs a newer visget, or the target has no back end.
         CompileError: LLVM crashed.
-        ResourceError: it needed too much time or memory.
+        TooSlowError: it needed too much time.
+        ResourceError: it needed too much memory.
     """
     package = verified.package
     request: dict[str, object] = {
         "op": "compile", "triple": target.triple, "cpu": target.cpu, "features": target.flattened,
-        **_about(package, binding), "merge": [_about(one.package, its) for one, its in merged],
+        "level": level, **_about(package, binding), "merge": [_about(one.package, its) for one, its in merged],
     }  # fmt: skip
-    others = [one.package for one, _ in merged]
-    for level in _LEVELS:
-        try:
-            reply = _ask(package, {**request, "level": level}, limits, progress, others)
-        except _TooSlowError as error:
-            if level == _LEVELS[-1]:
-                raise error.final() from None
-            progress.note(f"{_label(package)}: {error.message}; trying again with less optimisation")
-            continue
-        break
+    reply = _ask(package, request, limits, progress, [one.package for one, _ in merged])
     findings = _findings(reply)
     if errors(findings):
         raise _refused(package, findings)
@@ -141,8 +134,11 @@ def compiler_identity() -> str:
     return identity()
 
 
-class _TooSlowError(ResourceError):
-    """A worker ran out of time."""
+class TooSlowError(ResourceError):
+    """A worker ran out of time; with less optimisation it may be enough.
+
+    Invariant: it never reaches a user as it is; who gives up raises final().
+    """
 
     def final(self) -> ResourceError:
         """Return the error for the user, once no further try is left."""
@@ -207,7 +203,7 @@ def _explain(package: Package, died: ChildError, limits: Limits) -> VisgetError:
     where = _label(package)
     if died.cause == "time":
         hint = "raise the limit with VISGET_COMPILE_SECONDS, or install on a faster machine"
-        return _TooSlowError(text, hint=hint, where=where, details=details)
+        return TooSlowError(text, hint=hint, where=where, details=details)
     if died.cause == "memory":
         hint = f"raise the limit with VISGET_COMPILE_MEMORY_MB (now {limits.memory >> 20})"
         return ResourceError(text, hint=hint, where=where, details=details)

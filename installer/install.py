@@ -27,7 +27,7 @@ from visget.format.vectorfit import misfits
 from visget.installer.answers import check_answers
 from visget.installer.archive import write_archive
 from visget.installer.binding import bound_name, soname_of, tag_of
-from visget.installer.compile import PIPELINE, compile_package, compiler_identity
+from visget.installer.compile import PIPELINE, TooSlowError, compile_package, compiler_identity
 from visget.installer.detect import host_target
 from visget.installer.documents import documents
 from visget.installer.elf import NEEDS_LINKER, read_elf
@@ -49,17 +49,36 @@ def plan_package(
     store: Store,
     *,
     linker: Linker | None,
+    limits: Limits = DEFAULT_LIMITS,
     dependencies: Sequence[Dependency] = (),
     linking: Linking = "shared",
 ) -> Plan:
     """Return what install_package() with the same arguments would do."""
+    plans = _plans(verified, target, linker, limits, dependencies, linking)
+    for made in plans:
+        if store.native(made.digest, check="quick") is not None:
+            return replace(made, cached=True)
+    return plans[0]
+
+
+def _plans(
+    verified: VerifiedPackage, target: Target, linker: Linker | None, limits: Limits,
+    dependencies: Sequence[Dependency], linking: Linking,
+) -> tuple[Plan, Plan]:  # fmt: skip
+    """Return the plan, and the one for when its compilation takes too long.
+
+    What is hurried has a key of its own, which names the limit: it serves as long as the limit is the same, and a
+    user who allows more time gets the whole optimisation.
+    """
     tools = Tools(compiler=compiler_identity(), pipeline=PIPELINE, linker=linker, libc=libc_identity(target))
-    made = plan(
-        verified, target, host=host_target(), tools=tools, dependencies=dependencies, linking=linking
-    )  # fmt: skip
-    if store.native(made.digest, check="quick") is None:
-        return made
-    return replace(made, cached=True)
+    made = [
+        plan(
+            verified, target, host=host_target(), tools=tools, dependencies=dependencies, linking=linking,
+            hurried=hurried,
+        )
+        for hurried in (None, limits.seconds)
+    ]  # fmt: skip
+    return made[0], made[1]
 
 
 class Obtained(NamedTuple):
@@ -114,20 +133,44 @@ def obtain_native(
         UnsupportedError: it needs something that this version or machine lacks.
         ResourceError: disk, memory or time ran out.
     """
-    made = plan_package(verified, target, store, linker=linker, dependencies=dependencies, linking=linking)
-    if made.cached and (entry := store.native(made.digest)) is not None:
-        return Obtained(entry, compiled=False)
+    full, hurried = _plans(verified, target, linker, limits, dependencies, linking)
+    for made in (full, hurried):
+        if (entry := store.native(made.digest)) is not None:
+            return Obtained(entry, compiled=False)
     compiled = False
-    others = Others(made, verified, store)
 
-    def build(directory: Path) -> None:
-        nonlocal compiled
-        compiled = True
-        _Build(verified, made, directory, limits, progress, others).run()
+    def make(made: Plan) -> NativeEntry:
+        others = Others(made, verified, store)
 
-    # The store calls `build` only when the artifact is neither there nor made by another process meanwhile.
-    entry = store.build_native(made.digest, build, needs=others.needs)
-    return Obtained(entry, compiled=compiled)
+        def build(directory: Path) -> None:
+            nonlocal compiled
+            if made is full and (meanwhile := store.native(hurried.digest)) is not None:
+                raise _OtherwiseError(meanwhile)
+            compiled = True
+            try:
+                _Build(verified, made, directory, limits, progress, others).run()
+            except TooSlowError as error:
+                if made is hurried:
+                    raise error.final() from None
+                progress.note(f"{made.label}: {error.message}; trying again with less optimisation")
+                # While the lock of `full` is held, so that who waits for it need not wait for the limit again.
+                raise _OtherwiseError(make(hurried)) from None
+
+        # The store calls `build` only when the artifact is neither there nor made by another process meanwhile.
+        return store.build_native(made.digest, build, needs=others.needs)
+
+    try:
+        return Obtained(make(full), compiled=compiled)
+    except _OtherwiseError as otherwise:
+        return Obtained(otherwise.entry, compiled=compiled)
+
+
+class _OtherwiseError(Exception):
+    """There is another artifact instead of the one that was to be built."""
+
+    def __init__(self, entry: NativeEntry) -> None:
+        super().__init__()
+        self.entry = entry
 
 
 class _Build:
@@ -160,8 +203,9 @@ class _Build:
         with self._stage("compile", "compiling"):
             binding = self._others.binding(self._verified, tag_of(self._plan.digest))
             compiled = compile_package(
-                self._verified, target, self._limits, self._progress, binding=binding, merged=self._others.to_merge()
-            )
+                self._verified, target, self._limits, self._progress, binding=binding, merged=self._others.to_merge(),
+                level=self._plan.level,
+            )  # fmt: skip
             failpoint("install.compiled")
         self._sandboxes.append(compiled.sandbox)
         for stage, seconds in compiled.seconds.items():

@@ -19,7 +19,8 @@ from visget.installer.target import Target
 
 LAYOUT = "3"
 """Changes whenever the files of an artifact, or what the gates and the answer check demand, change."""
-
+FULL, HURRIED = 3, 1
+"""The optimisation level, and the one after a first try that took too long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +94,8 @@ class Plan:
     """What it is linked with: the packages that it names, or, to merge them, all; a package after its own."""
     linking: Linking = "shared"
     """How it is linked with them."""
+    level: int = FULL
+    """The optimisation level."""
 
     @property
     def digest(self) -> Digest:
@@ -137,6 +140,7 @@ def plan(
     cached: bool = False,
     dependencies: Sequence[Dependency] = (),
     linking: Linking = "shared",
+    hurried: float | None = None,
 ) -> Plan:
     """Return the plan for installing `verified` for `target`.
 
@@ -148,6 +152,7 @@ def plan(
         cached: whether the store has the artifact; it changes nothing but the wording.
         dependencies: what it is linked with.
         linking: how.
+        hurried: after so many seconds the level FULL was given up, so that the level is HURRIED.
     """
     package = verified.package
     manifest = package.manifest
@@ -173,6 +178,7 @@ def plan(
         ("features", target.flattened),
         ("compiler", tools.compiler),
         ("pipeline", tools.pipeline),
+        ("level", str(FULL) if hurried is None else f"{HURRIED} after {hurried:g} s"),
         ("linker", tools.linker.identity if tools.linker else "none"),
         ("libc", tools.libc if tools.linker else "none"),
         ("answers", "no vectors" if vectors is None else "not run" if reason else "run"),
@@ -191,6 +197,7 @@ def plan(
         cached=cached,
         dependencies=tuple(dependencies),
         linking=linking,
+        level=FULL if hurried is None else HURRIED,
     )
 
 

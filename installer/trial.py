@@ -38,7 +38,7 @@ def try_package(
         VisgetError: as obtain_native().
     """
     target = host_target()
-    if plan_package(verified, target, store, linker=linker).cached:
+    if plan_package(verified, target, store, linker=linker, limits=limits).cached:
         return
     # Not in a directory for temporary files, from which libraries often may not be loaded.
     with store.in_use(), workspace(store.root) as directory:

@@ -17,10 +17,12 @@ from installable import TEXT, fresh_store, verified
 from native_code import cross_compile, qemu
 
 from visget.cache.store import Store
-from visget.errors import CompileError, RefusedError, UnsupportedError, VisgetError
+from visget.errors import CompileError, RefusedError, ResourceError, UnsupportedError, VisgetError
 from visget.installer import install
+from visget.installer.compile import TooSlowError
 from visget.installer.detect import host_target
 from visget.installer.install import install_package, plan_package
+from visget.installer.limits import Limits
 from visget.installer.link import find_linker
 from visget.installer.linkers import Linker
 from visget.installer.receipt import Receipt
@@ -80,6 +82,83 @@ def test_the_second_time_nothing_is_compiled(store: Store, monkeypatch: pytest.M
 
     monkeypatch.setattr(install, "compile_package", refuse)
     assert install_package(package, HOST, store, linker=linker()) == first
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Let the whole optimisation take longer than 20 s; the list says which levels were tried."""
+    tried: list[int] = []
+    real = install.compile_package
+
+    def compile_slowly(verified: object, target: object, limits: Limits, *more: object, level: int, **named: object):
+        tried.append(level)
+        if level == 3 and limits.seconds <= 20:
+            raise TooSlowError("the compiler took longer than 20 s", hint="raise VISGET_COMPILE_SECONDS")
+        return real(verified, target, limits, *more, level=level, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(install, "compile_package", compile_slowly)
+    return tried
+
+
+def test_what_took_too_long_is_kept_under_another_key(store: Store, slow: list[int]) -> None:
+    package, short, long = verified(), Limits(seconds=20), Limits(seconds=100)
+    notes: list[str] = []
+
+    class Watch:
+        def step(self, *args: object) -> None: ...
+
+        def note(self, text: str) -> None:
+            notes.append(text)
+
+    whole = plan_package(package, HOST, store, linker=linker(), limits=short)
+    assert whole.level == 3
+    hurried = install_package(package, HOST, store, linker=linker(), limits=short, progress=Watch())
+    assert slow == [3, 1]
+    assert len(notes) == 1
+    assert "less optimisation" in notes[0]
+    assert Receipt.parse((hurried.path / "receipt.json").read_bytes()).level == 1
+    assert hurried.key != whole.digest
+    # With the same limit nobody waits again.
+    planned = plan_package(package, HOST, store, linker=linker(), limits=short)
+    assert (planned.digest, planned.cached, planned.level) == (hurried.key, True, 1)
+    assert install_package(package, HOST, store, linker=linker(), limits=short) == hurried
+    assert slow == [3, 1]
+    # Who allows more time gets the whole optimisation, and then everybody does.
+    assert not plan_package(package, HOST, store, linker=linker(), limits=long).cached
+    entry = install_package(package, HOST, store, linker=linker(), limits=long)
+    assert (entry.key, slow) == (whole.digest, [3, 1, 3])
+    assert Receipt.parse((entry.path / "receipt.json").read_bytes()).level == 3
+    assert install_package(package, HOST, store, linker=linker(), limits=short) == entry
+    assert slow == [3, 1, 3]
+
+
+def test_who_waited_for_another_does_not_wait_for_the_limit_again(store: Store, slow: list[int]) -> None:
+    package, short = verified(), Limits(seconds=20)
+    found: list[object] = []
+    threads = [
+        threading.Thread(
+            target=lambda: found.append(install_package(package, HOST, store, linker=linker(), limits=short))
+        )
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 3
+    assert len({entry.key for entry in found}) == 1  # type: ignore[attr-defined]
+    assert slow == [3, 1]
+
+
+def test_when_less_optimisation_takes_too_long_too(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def give_up(*args: object, **named: object) -> None:
+        raise TooSlowError("the compiler took longer than 20 s", hint="raise VISGET_COMPILE_SECONDS")
+
+    monkeypatch.setattr(install, "compile_package", give_up)
+    with pytest.raises(ResourceError, match="longer than 20 s") as caught:
+        install_package(verified(), HOST, store, linker=linker())
+    assert type(caught.value) is ResourceError
+    assert leftovers(store) == []
 
 
 def test_a_damaged_artifact_is_made_again(store: Store) -> None:

@@ -16,9 +16,8 @@ from visget.errors import CompileError, FormatError, RefusedError, ResourceError
 from visget.format.module import bitcode_of, parse_text
 from visget.format.prototypes import Api
 from visget.installer import child
-from visget.installer import compile as compile_module
-from visget.installer.child import ChildError, run_child
-from visget.installer.compile import check_package, compile_package, compiler_identity
+from visget.installer.child import run_child
+from visget.installer.compile import TooSlowError, check_package, compile_package, compiler_identity
 from visget.installer.limits import Limits
 from visget.installer.target import baseline, make_target
 
@@ -161,35 +160,11 @@ def _bomb(lines: int) -> str:
     )
 
 
-def test_a_compilation_without_end_is_ended_and_tried_once_more() -> None:
-    notes: list[str] = []
-
-    class Watch:
-        def step(self, *args: object) -> None: ...
-
-        def note(self, text: str) -> None:
-            notes.append(text)
-
-    with pytest.raises(ResourceError, match=r"took longer than 1 s|processor time") as caught:
-        compile_package(sample(text=_bomb(30_000)), HERE, Limits(seconds=1.0), Watch())
-    assert len(notes) == 1
-    assert "less optimisation" in notes[0]
+def test_a_compilation_without_end_is_ended() -> None:
+    with pytest.raises(TooSlowError, match=r"took longer than 1 s|processor time") as caught:
+        compile_package(sample(text=_bomb(30_000)), HERE, Limits(seconds=1.0))
     assert "VISGET_COMPILE_SECONDS" in (caught.value.hint or "")
-    assert type(caught.value) is ResourceError
-
-
-def test_the_second_try_can_succeed(monkeypatch: pytest.MonkeyPatch) -> None:
-    levels: list[object] = []
-
-    def run(module: str, head: dict[str, object], parts: object, limits: Limits, on_stage: object) -> object:
-        levels.append(head["level"])
-        if head["level"] == 3:
-            raise ChildError("time", "it took longer than 5 s", stage=None, errors="")
-        return run_child(module, head, parts, limits, on_stage)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(compile_module, "run_child", run)
-    assert compile_package(sample(), HERE, QUICK).level == 1
-    assert levels == [3, 1]
+    assert type(caught.value.final()) is ResourceError
 
 
 def test_memory_is_limited() -> None:
