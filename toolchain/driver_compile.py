@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -28,18 +27,6 @@ from visget.toolchain.clang import (
 )
 from visget.toolchain.driver_args import Command, Input
 from visget.toolchain.driver_flags import is_system_header_directory
-
-_ASM_WORD = re.compile(rb"\b(?:__asm__|__asm|asm)\b")
-_ASM_CALL = re.compile(
-    r'\basm (?:sideeffect |alignstack |inteldialect |unwind )*"(?P<template>[^"]*)", "(?P<constraints>[^"]*)"'
-    r"(?P<rest>.*)"
-)
-_GENERIC_CONSTRAINT = re.compile(r"[=+&*]*(?:[rmgX0-9]|~\{(?:memory|dirflag|fpsr|flags|cc)\})*\Z")
-_DBG = re.compile(r"!dbg (!\d+)")
-_MACHINE_CODE = re.compile(
-    r"__builtin_(?:ia32|arm|neon|aarch64)_|outside VIS-1|(?:invalid (?:output|input) constraint|unknown register name)"
-    r"[^\n]* in asm|unsupported '[^'\n]*' in the 'target"
-)
 
 
 class Setting(NamedTuple):
@@ -86,11 +73,6 @@ def clang_flags(setting: Setting, command: Command, source: Input) -> list[str]:
         *path_flags(setting.frontend, Path(setting.root)), *_directory(setting.root),
         "-ffp-contract=on", "-fno-strict-float-cast-overflow",
     ]  # fmt: skip
-    here = str(Path.cwd())
-    mapped = any(flag.startswith("-fdebug-prefix-map=") for flag in setting.extra)
-    if here.startswith(f"{setting.root}/") or (mapped and here == setting.root):
-        # Which x.c this is can be told only with the directory; the maps make it relative.
-        flags.append(f"-fdebug-compilation-dir={here}")
     # -w would also switch off the warnings that are errors here.
     flags += ["-Wno-everything" if flag == "-w" else flag for flag in command.flags]
     flags += [*setting.extra, "-Wno-unused-command-line-argument", "-Wdeprecated-non-prototype"]
@@ -133,7 +115,9 @@ def compile_source(setting: Setting, command: Command, source: Input, output: st
             _remove(output)
             return Compiled(1, said.replace("warning: ", "error: ").encode())
     if ran.returncode != 0:
-        if _MACHINE_CODE.search(said):
+        from visget.toolchain.driver_asm import tells_of_machine_code
+
+        if tells_of_machine_code(said):
             said += f"visget: hint: {_remedy(source.path, setting.root)}\n"
         if " undeclared " in said:
             from visget.toolchain.diagnostics import advice
@@ -209,7 +193,13 @@ def _assembly(
     setting: Setting, command: list[str], given: bytes | None, files: Iterable[str], source: str
 ) -> str | None:
     """Return the errors about assembly in `source`; clang is asked again only when one of `files` has the word."""
-    if not any(_ASM_WORD.search(given if name == "-" and given is not None else _content(name)) for name in files):
+    contents = (given if name == "-" and given is not None else _content(name) for name in files)
+    held = [content for content in contents if b"asm" in content]
+    if not held:
+        return None
+    from visget.toolchain.driver_asm import assembly_sites, may_hold_assembly
+
+    if not any(may_hold_assembly(content) for content in held):
         return None
     listing = f"{setting.scratch}/unit.ll"
     again = list(command)
@@ -226,51 +216,17 @@ def _assembly(
 
 
 def _without_dependencies(command: list[str]) -> list[str]:
-    kept = [word for word in command if word not in ("-MD", "-MMD", "-MP", "-MG") and not re.match(r"-M[FTQ].", word)]
+    unwanted = ("-MD", "-MMD", "-MP", "-MG")
+    kept = [
+        word
+        for word in command
+        if word not in unwanted and not (len(word) > 3 and word.startswith(("-MF", "-MT", "-MQ", "-Wp,-M")))
+    ]
     for flag in ("-MF", "-MT", "-MQ"):
         while flag in kept:
             place = kept.index(flag)
             del kept[place : place + 2]
     return kept
-
-
-def assembly_sites(text: str, source: str) -> list[tuple[str, str]]:
-    """Return ``file:line`` and template of each assembly statement in the IR `text` that means something.
-
-    An empty statement that only stops the optimiser (``asm volatile("" ::: "memory")``) is the same everywhere.
-    """
-    found = []
-    for line in text.split("\n"):
-        if line.startswith("module asm "):
-            found.append((source, line[12:].strip('"')[:60]))
-        elif " asm " in line and (match := _ASM_CALL.search(line)) and not _is_barrier(match):
-            found.append((_place(text, match["rest"], source), match["template"][:60]))
-    return list(dict.fromkeys(found))
-
-
-def _is_barrier(match: re.Match[str]) -> bool:
-    constraints = [part for part in match["constraints"].split(",") if part]
-    return not match["template"].strip() and all(_GENERIC_CONSTRAINT.match(part) for part in constraints)
-
-
-def _place(text: str, rest: str, source: str) -> str:
-    """Return ``file:line`` of the instruction whose line ends with `rest`."""
-    number = _DBG.search(rest)
-    node = number and re.search(rf"^{number[1]} = .*?!DILocation\(line: (\d+),.*?scope: (!\d+)", text, re.MULTILINE)
-    if not node:
-        return source
-    scope: str | None = node[2]
-    while scope is not None:
-        entry = re.search(rf"^{scope} = (.*)$", text, re.MULTILINE)
-        if entry is None:
-            break
-        file = re.search(r"file: (!\d+)", entry[1])
-        if file is not None:
-            name = re.search(rf'^{file[1]} = !DIFile\(filename: "([^"]*)"', text, re.MULTILINE)
-            return f"{name[1] if name else source}:{node[1]}"
-        above = re.search(r"scope: (!\d+)", entry[1])
-        scope = above[1] if above else None
-    return f"{source}:{node[1]}"
 
 
 def assembly_error(source: str, root: str) -> BuildError:

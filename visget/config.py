@@ -16,7 +16,6 @@ from typing import Literal, NamedTuple
 from visget.directories import cache_dir, config_dir, data_dir
 from visget.errors import UsageError
 from visget.files import atomic_write, translated
-from visget.wrap_settings import WrapSettings, wrap_settings
 
 DEFAULT_REGISTRY = "default"
 """The name under which ``visget registry init`` writes the first registry into config.toml."""
@@ -330,8 +329,3 @@ def color_wish(environ: Mapping[str, str] | None = None) -> bool | None:
 def process_environment() -> dict[str, str]:
     """Return a copy of this process's environment, for a program that is to run in it with something added."""
     return dict(os.environ)
-
-
-def read_wrap_settings(environ: Mapping[str, str] | None = None) -> WrapSettings:
-    """Return the settings of the compiler wrappers; config.toml has no part in them, for builds must be repeatable."""
-    return wrap_settings(os.environ if environ is None else environ)

@@ -14,14 +14,13 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from visget.config import read_wrap_settings
 from visget.errors import BuildError, VisgetError
 from visget.toolchain.clang import ENVIRONMENT, Frontend, find_frontend
 from visget.toolchain.driver_args import Command, Input, parse
 from visget.toolchain.driver_compile import Setting, compile_source, pass_through, run, ziglang
 from visget.version import __version__
 from visget.wrap_log import Call, append
-from visget.wrap_settings import WrapSettings
+from visget.wrap_settings import WrapSettings, read_wrap_settings
 
 FAILED = 1
 """The exit status for every refusal, as compilers have it."""

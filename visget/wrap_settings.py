@@ -1,11 +1,13 @@
 """What the compiler wrappers are told from outside, apart from their command line.
 
-Invariant: light, for it is read at every compilation; nothing here touches the file system or the environment (which
-visget.config hands over). The variables are described in docs/guides/building.md.
+Invariant: light, for it is read at every compilation, where visget.config would take longer than the rest; it reads
+only the environment. config.toml has no part in it, for builds must be repeatable. The variables are described in
+docs/guides/building.md.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -29,8 +31,9 @@ class WrapSettings(NamedTuple):
     """Where temporary directories are made."""
 
 
-def wrap_settings(environ: Mapping[str, str]) -> WrapSettings:
-    """Return the settings that `environ` holds."""
+def read_wrap_settings(environ: Mapping[str, str] | None = None) -> WrapSettings:
+    """Return the settings that `environ` holds; None means the environment of the process."""
+    environ = os.environ if environ is None else environ
     return WrapSettings(
         log=environ.get("VISGET_WRAP_LOG") or None,
         root=environ.get("VISGET_WRAP_ROOT") or None,
