@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from visget.format.cnumbers import INTEGERS
 from visget.format.elements import ELEMENT_SIZES, compare_buffer, compare_result, element_bytes, parse_float
 from visget.format.prototypes import Api, Bool, CType, EnumRef, Float, Function, Integer, Pointer, Void, c_text
 from visget.format.vectors import (
@@ -39,16 +40,6 @@ from visget.format.vectors import (
 _GUARD = 64
 _GUARD_BYTE = 0xA5
 _ALIGNMENT = 64
-_INTEGERS: dict[tuple[int, bool], Any] = {
-    (1, True): ctypes.c_int8,
-    (1, False): ctypes.c_uint8,
-    (2, True): ctypes.c_int16,
-    (2, False): ctypes.c_uint16,
-    (4, True): ctypes.c_int32,
-    (4, False): ctypes.c_uint32,
-    (8, True): ctypes.c_int64,
-    (8, False): ctypes.c_uint64,
-}
 
 Resolve = Callable[[str], int | None]
 """Gives the address of a symbol, or None."""
@@ -196,8 +187,8 @@ class Caller:
             return None
         if isinstance(type_, Bool):
             return ctypes.c_bool
-        if isinstance(type_, Integer) and (type_.size, type_.signed) in _INTEGERS:
-            return _INTEGERS[type_.size, type_.signed]
+        if isinstance(type_, Integer) and (type_.size, type_.signed) in INTEGERS:
+            return INTEGERS[type_.size, type_.signed]
         if isinstance(type_, Float) and type_.size in (4, 8):
             return ctypes.c_float if type_.size == 4 else ctypes.c_double
         if isinstance(type_, Pointer):

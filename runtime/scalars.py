@@ -13,17 +13,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-INTEGERS: dict[tuple[int, bool], Any] = {
-    (1, True): ctypes.c_int8,
-    (1, False): ctypes.c_uint8,
-    (2, True): ctypes.c_int16,
-    (2, False): ctypes.c_uint16,
-    (4, True): ctypes.c_int32,
-    (4, False): ctypes.c_uint32,
-    (8, True): ctypes.c_int64,
-    (8, False): ctypes.c_uint64,
-}
-"""The ctypes integer of each size and signedness."""
+from visget.format.cnumbers import INTEGERS
 
 _KEPT = 1024
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from visget.errors import LoadError, UnsupportedError
 from visget.format import prototypes as c
+from visget.format.cnumbers import INTEGERS
 from visget.runtime.arrays import Address
 from visget.runtime.callbacks import Pending
-from visget.runtime.scalars import INTEGERS
 
 
 class _Shown:
