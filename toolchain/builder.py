@@ -258,6 +258,7 @@ def _manifest(
         imports=facts.imports,
         fp_contract=_FP_CONTRACT[project.build.floating_point],
         constructors=facts.constructors,
+        platform=facts.platform,
         cleanup=project.build.cleanup,
         provenance=Provenance(
             compiler=inputs.producer,
