@@ -26,7 +26,7 @@ def compile_flags(entry: Path, name: str) -> list[str]:
     Raises:
         LoadError: the entry has no usable pkg-config file.
     """
-    return _words(_fields_of(entry, name), "Cflags")
+    return [word for fields in _all_fields(entry, name) for word in _words(fields, "Cflags")]
 
 
 def link_flags(entry: Path, name: str, *, static: bool = False) -> list[str]:
@@ -46,7 +46,10 @@ def link_flags(entry: Path, name: str, *, static: bool = False) -> list[str]:
         # With its archive a program needs the store no longer, so neither a search path nor a run path goes into it.
         archive = entry.absolute() / "lib" / f"lib{name}.a"
         kept = [flag for flag in flags if not flag.startswith(("-L", "-Wl,-rpath,"))]
-        return [str(archive) if flag == f"-l{name}" else flag for flag in kept] + _words(fields, "Libs.private")
+        own = [str(archive) if flag == f"-l{name}" else flag for flag in kept]
+        # Linkers read archives once, in their order: what it needs comes after it, and the maths library last.
+        needed = [_archive_of(other) for other in _all_fields(entry, name)[1:]]
+        return [*own, *needed, *_words(fields, "Libs.private")]
     folders = [flag[2:] for flag in flags if flag.startswith("-L")]
     return flags + [word for folder in folders if (word := f"-Wl,-rpath,{folder}") not in flags]
 
@@ -61,6 +64,27 @@ def _fields_of(entry: Path, name: str) -> dict[str, str]:
             hint=f"install it again: visget install --reinstall {name}",
             where=str(file),
         ) from error
+
+
+def _all_fields(entry: Path, name: str) -> list[dict[str, str]]:
+    """Return the fields of a library, then of those that it requires, each before those that it requires itself."""
+    found: dict[str, dict[str, str]] = {}
+    pending = [name]
+    while pending:
+        one = pending.pop(0)
+        # Whoever is required by several comes after the last of them.
+        found.pop(one, None)
+        found[one] = fields = _fields_of(entry, one)
+        pending += [other for other in re.split(r"[\s,]+", fields.get("Requires.private", "")) if other]
+    return list(found.values())
+
+
+def _archive_of(fields: dict[str, str]) -> str:
+    """Return the archive of a library, whose fields name its directory and its name."""
+    words = _words(fields, "Libs")
+    folder = next(Path(word[2:]) for word in words if word.startswith("-L"))
+    name = next(word[2:] for word in words if word.startswith("-l"))
+    return str(folder / f"lib{name}.a")
 
 
 def _words(fields: dict[str, str], field: str) -> list[str]:

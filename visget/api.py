@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 from visget.cache.environment import Environment, Installed
 from visget.config import Settings, read_settings
 from visget.errors import CompileError, NotFoundError, RefusedError, VisgetError
-from visget.installing import InstallResult, install_verified
+from visget.installing import InstallResult
 from visget.loading import load, not_installed, path, resolve
 from visget.names import Requirement, parse_name, parse_version
-from visget.obtain import obtain
 from visget.progress import SILENT, Progress
 from visget.wiring import limits_of, linker_of, network_of, store_of, target_of
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from visget.format.keys import SecretKey
     from visget.format.package import Package, VerifiedPackage
     from visget.installer.plan import Plan
+    from visget.installer.receipt import Linking
     from visget.registry.directory import Published
     from visget.toolchain.builder import BuildResult
     from visget.toolchain.inputs import Given
@@ -47,6 +47,7 @@ __all__ = [
     "rollback",
     "sign",
     "uninstall",
+    "unneeded",
     "use",
 ]
 
@@ -275,10 +276,13 @@ def install(
     target: str | None = None,
     trust: str | None = None,
     again: bool = False,
+    also: Sequence[str] = (),
+    linking: Linking = "shared",
+    upgrade: bool = False,
     settings: Settings | None = None,
     progress: Progress = SILENT,
 ) -> InstallResult:
-    """Fetch, verify, compile and install the newest version that satisfies the requirement `text`.
+    """Fetch, verify, compile and install the newest version that satisfies the requirement `text`, and what it needs.
 
     Args:
         text: ``NAME``, ``NAME==1.2`` or ``NAME>=1.2,<2``.
@@ -286,35 +290,48 @@ def install(
         target: what to compile for; None means the setting, else this machine.
         trust: the id of the key that must have signed it; None means the pinned or the registry's owner.
         again: compile it again, also when the store has the artifact.
+        also: other requirements that the versions of what it needs have to satisfy.
+        linking: "static" makes the code of what it needs part of its own.
+        upgrade: take the newest versions of what it needs, also where an installed one would do.
 
     Raises:
         NotFoundError, TrustError, RefusedError, CompileError, UnsupportedError, NetworkError: see their classes.
     """
+    from visget.requiring import install_chain, obtain_chain
+
     settings = settings or read_settings()
     requirement = Requirement.parse(text)
     wanted = target_of(settings, target)
     store = store_of(settings)
     with store.in_use():  # garbage collection waits until the environment refers to what was fetched and compiled
-        found = obtain(requirement, registry=registry, trust=trust, settings=settings, progress=progress)
-        return install_verified(
-            found.verified, store, wanted, source=found.location, first_use=found.first_use, again=again,
-            settings=settings, progress=progress,
+        chain = obtain_chain(
+            requirement, registry=registry, trust=trust, also=[Requirement.parse(one) for one in also],
+            upgrade=upgrade, settings=settings, progress=progress,
         )  # fmt: skip
+        return install_chain(
+            chain, store, wanted, settings=settings, progress=progress, linking=linking, again=again
+        )
 
 
 def plan(text: str, *, registry: str | None = None, target: str | None = None, trust: str | None = None,
+         also: Sequence[str] = (), linking: Linking = "shared", upgrade: bool = False,
          settings: Settings | None = None, progress: Progress = SILENT) -> Plan:  # fmt: skip
     """Return what `install` with the same arguments would do; nothing is compiled or installed."""
     from visget.installer.install import plan_package
+    from visget.requiring import obtain_chain, plan_needs
 
     settings = settings or read_settings()
     requirement = Requirement.parse(text)
     wanted = target_of(settings, target)
     store = store_of(settings)
-    found = obtain(
-        requirement, registry=registry, trust=trust, settings=settings, progress=progress, remember=False
-    )
-    return plan_package(found.verified, wanted, store, linker=linker_of(settings, wanted))
+    chain = obtain_chain(
+        requirement, registry=registry, trust=trust, also=[Requirement.parse(one) for one in also], upgrade=upgrade,
+        settings=settings, progress=progress, remember=False,
+    )  # fmt: skip
+    return plan_package(
+        chain.asked.verified, wanted, store, linker=linker_of(settings, wanted), linking=linking,
+        dependencies=list(plan_needs(chain, store, wanted, settings=settings, linking=linking)),
+    )  # fmt: skip
 
 
 def installed(*, settings: Settings | None = None) -> list[Installed]:
@@ -322,16 +339,28 @@ def installed(*, settings: Settings | None = None) -> list[Installed]:
     return Environment(store_of(settings or read_settings())).installed()
 
 
-def uninstall(text: str, *, settings: Settings | None = None) -> list[Installed]:
+def uninstall(text: str, *, force: bool = False, settings: Settings | None = None) -> list[Installed]:
     """Remove the installed versions that satisfy the requirement `text` and return them.
+
+    Args:
+        text: the requirement.
+        force: also versions that other packages are linked with; these keep the artifacts that they need.
 
     Raises:
         NotFoundError: none does.
+        UsageError: another package is linked with one of them.
     """
     settings = settings or read_settings()
     environment = Environment(store_of(settings))
     doomed = _matching(text, environment)
-    return [gone for item in doomed for gone in environment.remove(item.name, item.version)]
+    return [gone for item in doomed for gone in environment.remove(item.name, item.version, force=force)]
+
+
+def unneeded(*, settings: Settings | None = None) -> list[Installed]:
+    """Return what was installed only because something else needed it, and nothing does any more."""
+    everything = installed(settings=settings)
+    needed = {one for item in everything if not item.static for one in item.requires.items()}
+    return [item for item in everything if item.automatic and (item.name, item.version) not in needed]
 
 
 def use(text: str, *, settings: Settings | None = None) -> Installed:

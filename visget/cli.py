@@ -37,6 +37,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "bundle": ("cli_lock", "bundle", "Pack packages for a machine without network."),
     "uninstall": ("cli_install", "uninstall", "Remove an installed package."),
     "list": ("cli_install", "list_", "List the installed packages."),
+    "tree": ("cli_tree", "tree", "Show the installed packages with what they are linked with."),
+    "why": ("cli_tree", "why", "Show why a package is installed."),
     "use": ("cli_install", "use", "Select one of the installed versions."),
     "rollback": ("cli_install", "rollback", "Go back to the version that was selected before."),
     "path": ("cli_install", "path", "Print the file of an installed library."),

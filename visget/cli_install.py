@@ -16,6 +16,8 @@ from visget.errors import VisgetError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from visget.cache.environment import Installed
+    from visget.installer.receipt import Linking
     from visget.installing import InstallResult
 
 
@@ -28,22 +30,29 @@ if TYPE_CHECKING:
 @click.option("--registry", metavar="NAME|DIR|URL", help="Where to look. [env: VISGET_REGISTRY]")
 @click.option("--target", metavar="TARGET", help="What to compile for; default: this machine. [env: VISGET_TARGET]")
 @click.option("--trust", metavar="KEY-ID", help="A key of the author, whose packages alone (or a successor's) count.")
+@click.option("--link", "linking", type=click.Choice(["shared", "static"]), default="shared", show_default=True,
+              help="Whether what it needs stays libraries of their own, or becomes part of its code.")  # fmt: skip
+@click.option("--upgrade", is_flag=True, help="Take the newest versions of what it needs, not installed ones.")
 @click.option("--reinstall", is_flag=True, help="Compile again, also when the artifact is there.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and change nothing.")
 @click.option("--offline", is_flag=True, default=None, help="Never touch the network. [env: VISGET_OFFLINE]")
 def install(ui: Ui, settings: Settings, *, requirements: tuple[str, ...], registry: str | None, target: str | None,
-            trust: str | None, reinstall: bool, dry_run: bool, offline: bool | None) -> None:  # fmt: skip
+            trust: str | None, linking: Linking, upgrade: bool, reinstall: bool, dry_run: bool,
+            offline: bool | None) -> None:  # fmt: skip
     """Compile a package for this machine and install it.
 
     Each package is fetched and verified, compiled for this machine (or TARGET), and installed when the fresh
-    code gives the answers that the package promises.
+    code gives the answers that the package promises. What it needs is installed before it.
     """
     from visget import api
 
     settings = with_options(settings, offline=offline)
     if dry_run:
         plans = [
-            api.plan(text, registry=registry, target=target, trust=trust, settings=settings, progress=ui)
+            api.plan(
+                text, registry=registry, target=target, trust=trust, also=requirements, linking=linking,
+                upgrade=upgrade, settings=settings, progress=ui,
+            )
             for text in requirements
         ]
         ui.result({"plans": [plan.as_dict() for plan in plans]}, "\n\n".join(plan.as_text() for plan in plans))
@@ -52,16 +61,18 @@ def install(ui: Ui, settings: Settings, *, requirements: tuple[str, ...], regist
     for text in requirements:
         try:
             result = api.install(
-                text, registry=registry, target=target, trust=trust, again=reinstall, settings=settings, progress=ui
-            )
+                text, registry=registry, target=target, trust=trust, again=reinstall, also=requirements,
+                linking=linking, upgrade=upgrade, settings=settings, progress=ui,
+            )  # fmt: skip
         except VisgetError as error:
             error.details.setdefault("installed", [_as_dict(item) for item in done])
             if done:
                 ui.note(f"installed before that: {', '.join(f'{item.name} {item.version}' for item in done)}")
             raise
         ui.close()
-        if result.first_use:
-            ui.note(f"first use of {result.name}: trusting its signing key {', '.join(result.signers)} from now on")
+        for item in (*result.dependencies, result):
+            if item.first_use:
+                ui.note(f"first use of {item.name}: trusting its signing key {', '.join(item.signers)} from now on")
         done.append(result)
     ui.result({"installed": [_as_dict(result) for result in done]}, "\n".join(_as_text(ui, item) for item in done))
 
@@ -71,6 +82,8 @@ def _as_dict(result: InstallResult) -> dict[str, object]:
         "name": result.name, "version": result.version, "target": result.target, "foreign": result.foreign,
         "directory": str(result.entry.path),
         "reused": result.reused, "first_use": result.first_use, "signers": list(result.signers),
+        "linking": result.linking, "linked_with": dict(result.linked_with),
+        "dependencies": [_as_dict(item) for item in result.dependencies],
     }  # fmt: skip
 
 
@@ -80,6 +93,12 @@ def _as_text(ui: Ui, result: InstallResult) -> str:
     lines = [ui.style(f"installed {head}", bold=True) + f" ({how} for {result.target})", f"  {result.entry.path}"]
     if ui.quiet:
         return lines[0]
+    lines += [
+        f"  needs:   {item.name} {item.version} ({'already there' if item.reused else 'compiled'})"
+        for item in result.dependencies
+    ]
+    if result.linking == "static" and result.linked_with:
+        lines.append(f"  merged:  {', '.join(f'{name} {version}' for name, version in result.linked_with)}")
     if result.foreign:
         lines.append(f"  C:       visget pkg-config --cflags --libs {result.name} --target {result.target}")
     else:
@@ -96,18 +115,26 @@ def _as_text(ui: Ui, result: InstallResult) -> str:
 
 @command("uninstall", example="visget uninstall xxhash\nvisget uninstall xxhash==0.8.2")
 @click.argument("requirement", metavar="NAME[==VERSION]")
-def uninstall(ui: Ui, settings: Settings, *, requirement: str) -> None:
+@click.option("--force", is_flag=True, help="Also what other packages are linked with; they keep what they need.")
+def uninstall(ui: Ui, settings: Settings, *, requirement: str, force: bool) -> None:
     """Remove an installed package.
 
     Without a version all of them go. `visget cache gc` frees the space.
     """
     from visget import api
 
-    removed = api.uninstall(requirement, settings=settings)
+    removed = api.uninstall(requirement, force=force, settings=settings)
+    left = api.unneeded(settings=settings)
+    lines = [f"uninstalled {item.name} {item.version}" for item in removed]
+    lines += [
+        f"nothing needs {item.name} {item.version} any more: visget uninstall {item.name}=={item.version}"
+        for item in left
+    ]
     ui.result(
-        {"removed": [{"name": item.name, "version": item.version} for item in removed]},
-        "\n".join(f"uninstalled {item.name} {item.version}" for item in removed),
-    )
+        {"removed": [{"name": item.name, "version": item.version} for item in removed],
+         "unneeded": [{"name": item.name, "version": item.version} for item in left]},
+        "\n".join(lines),
+    )  # fmt: skip
 
 
 @command("list", example="visget list\nvisget list --json")
@@ -119,20 +146,27 @@ def list_(ui: Ui, settings: Settings) -> None:
     from visget import api
 
     found = api.installed(settings=settings)
+    columns = ("name", "version", "selected", "compiled for", "linked with")
     rows = [
-        (item.name, item.version, "*" if item.selected else "", ", ".join(_machines(item.natives)))
+        (item.name, item.version, "*" if item.selected else "", ", ".join(_machines(item.natives)), _linked(item))
         for item in found
     ]
     ui.result(
         {
             "installed": [
                 {"name": item.name, "version": item.version, "selected": item.selected, "package": item.package,
-                 "signers": list(item.signers), "natives": dict(item.natives)}
+                 "signers": list(item.signers), "natives": dict(item.natives), "requires": dict(item.requires),
+                 "static": item.static, "automatic": item.automatic}
                 for item in found
             ]
         },
-        lambda: ui.table(("name", "version", "selected", "compiled for"), rows) if rows else "nothing is installed",
+        lambda: ui.table(columns, rows) if rows else "nothing is installed",
     )  # fmt: skip
+
+
+def _linked(item: Installed) -> str:
+    listed = ", ".join(f"{name} {version}" for name, version in sorted(item.requires.items()))
+    return f"{listed} (merged)" if item.static else listed
 
 
 def _machines(natives: Iterable[str]) -> list[str]:

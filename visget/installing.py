@@ -5,6 +5,7 @@ Invariant: the environment names an artifact only after the store holds it compl
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ from visget.wiring import limits_of, linker_of, machine_key
 
 if TYPE_CHECKING:
     from visget.format.package import VerifiedPackage
+    from visget.installer.plan import Dependency
+    from visget.installer.receipt import Linking
     from visget.installer.target import Target
 
 
@@ -42,6 +45,12 @@ class InstallResult:
     """Whether this installation trusted the package's signers for the first time."""
     signers: tuple[str, ...]
     """Ids of the keys that signed it."""
+    linked_with: tuple[tuple[str, str], ...] = ()
+    """Name and version of each package that it was linked with."""
+    linking: Linking = "shared"
+    """Whether those are libraries of their own, or part of its code."""
+    dependencies: tuple[InstallResult, ...] = ()
+    """What was installed before it, because it needs it."""
 
 
 def install_verified(
@@ -55,6 +64,9 @@ def install_verified(
     progress: Progress,
     select: bool = True,
     again: bool = False,
+    automatic: bool = False,
+    dependencies: Sequence[Dependency] = (),
+    linking: Linking = "shared",
 ) -> InstallResult:
     """Compile `verified` for `target` unless the store has it already, and record it as installed.
 
@@ -66,6 +78,9 @@ def install_verified(
         first_use: passed on into the result.
         select: make it the version that `load` takes.
         again: compile it again, also when the store has the artifact.
+        automatic: it is there only because others need it.
+        dependencies: what it is linked with (visget.installer.install.obtain_native).
+        linking: how.
 
     Raises:
         VisgetError: a stage failed; nothing was installed.
@@ -74,20 +89,26 @@ def install_verified(
 
     manifest = verified.package.manifest
     linker = linker_of(settings, target)
-    if again and (made := plan_package(verified, target, store, linker=linker)).cached:
+    if again and (
+        made := plan_package(verified, target, store, linker=linker, dependencies=dependencies, linking=linking)
+    ).cached:
         store.remove_native(made.digest)
     entry, compiled = obtain_native(
-        verified, target, store, linker=linker, limits=limits_of(settings), progress=progress
-    )
+        verified, target, store, linker=linker, limits=limits_of(settings), progress=progress,
+        dependencies=dependencies, linking=linking,
+    )  # fmt: skip
     with translated("install a package", store.root):
         failpoint("install.before-record")
         Environment(store).record(
             manifest.name, str(manifest.version), package=verified.package.digest, signers=verified.signers,
             natives={machine_key(settings, target): entry.key}, source=source, select=select,
+            requires={one.name: one.version for one in dependencies}, static=linking == "static" and bool(dependencies),
+            automatic=automatic,
         )  # fmt: skip
         failpoint("install.recorded")
     return InstallResult(
         name=manifest.name, version=str(manifest.version), target=str(target),
         foreign=machine_key(settings, target) != machine_key(settings, None), entry=entry, reused=not compiled,
         first_use=first_use, signers=tuple(verified.signers),
+        linked_with=tuple((one.name, one.version) for one in dependencies), linking=linking,
     )  # fmt: skip

@@ -93,26 +93,56 @@ def resolve(name: str, version: str | None = None, *, settings: Settings | None 
         raise not_installed(name, version, Environment(store).installed())
     key = found.natives.get(machine_key(light, None))
     entry = store.native(key, check=check) if key is not None else None
+    if entry is not None and not _whole(store, entry, check):
+        entry = None
     if entry is None:
         with store.in_use():
             entry = _compile_again(found, store, settings or read_settings(), progress)
     return found, entry
 
 
+def _whole(store: Store, entry: NativeEntry, check: Check) -> bool:
+    """Return whether every artifact is there that the library in `entry` is linked with, directly or not."""
+    pending = list(entry.needs)
+    seen = set()
+    while pending:
+        need = pending.pop()
+        if need in seen:
+            continue
+        seen.add(need)
+        other = store.native(need.key, check=check)
+        if other is None or other.file(need.path) is None:
+            return False
+        pending += other.needs
+    return True
+
+
 def _compile_again(found: Installed, store: Store, settings: Settings, progress: Progress) -> NativeEntry:
+    from visget.installing import install_verified
+    from visget.requiring import dependency, needs_in_order
+
+    needs = [] if not found.requires else needs_in_order(
+        found, Environment(store), lambda item: _verified_again(item, store, settings, progress)
+    )  # fmt: skip
+    keys = {} if found.static else {
+        item.name: resolve(item.name, item.version, settings=settings, progress=progress)[1].key for item, _ in needs
+    }  # fmt: skip
+    return install_verified(
+        _verified_again(found, store, settings, progress), store, target_of(settings, None), source=found.source,
+        first_use=False, settings=settings, progress=progress, select=False, automatic=found.automatic,
+        dependencies=[dependency(verified, keys.get(item.name)) for item, verified in needs],
+        linking="static" if found.static else "shared",
+    ).entry  # fmt: skip
+
+
+def _verified_again(found: Installed, store: Store, settings: Settings, progress: Progress) -> VerifiedPackage:
     from visget.format.keys import parse_key_id
     from visget.format.package import open_package, verify_package
-    from visget.installing import install_verified
 
     data, envelope = store.package(found.package), store.envelope(found.package)
     if data is None or envelope is None:
-        verified = _fetch_again(found, store, settings, progress)
-    else:
-        verified = verify_package(open_package(data), envelope, [parse_key_id(signer) for signer in found.signers])
-    return install_verified(
-        verified, store, target_of(settings, None), source=found.source, first_use=False, settings=settings,
-        progress=progress, select=False,
-    ).entry  # fmt: skip
+        return _fetch_again(found, store, settings, progress)
+    return verify_package(open_package(data), envelope, [parse_key_id(signer) for signer in found.signers])
 
 
 def _fetch_again(found: Installed, store: Store, settings: Settings, progress: Progress) -> VerifiedPackage:

@@ -7,6 +7,7 @@ was found well-formed, so a package that is refused leaves the store and the pin
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from visget.format.keys import PublicKey
     from visget.format.owner_chain import OwnerPin
     from visget.format.package import VerifiedPackage
+    from visget.registry.client import Registry
 
 __all__ = ["Obtained", "obtain", "reading"]
 
@@ -56,7 +58,7 @@ class Obtained:
 
 def obtain(requirement: Requirement, *, registry: str | None = None, trust: str | None = None,
            settings: Settings, progress: Progress = SILENT, remember: bool = True,
-           expected: Expected | None = None) -> Obtained:  # fmt: skip
+           expected: Expected | None = None, source: Registry | None = None) -> Obtained:  # fmt: skip
     """Choose a release, fetch it unless the store has it, and verify it.
 
     Args:
@@ -65,6 +67,7 @@ def obtain(requirement: Requirement, *, registry: str | None = None, trust: str 
         trust: the id of the key that must have signed it; None means the pinned or the registry's owner.
         remember: keep the bytes in the store and pin the keys trusted for the first time.
         expected: what a lock file says; a name that is not pinned yet is then no first use.
+        source: that registry, when it is open already.
 
     Raises:
         NotFoundError, TrustError, FormatError, NetworkError, RegistryError: see their classes.
@@ -76,7 +79,9 @@ def obtain(requirement: Requirement, *, registry: str | None = None, trust: str 
     store = store_of(settings)
     pins = PinStore(store.root / "trust")
     known = expected.registry if expected is not None else None
-    with reading(settings, registry, progress, expected=known) as source:
+    with contextlib.ExitStack() as stack:
+        if source is None:
+            source = stack.enter_context(reading(settings, registry, progress, expected=known))
         if expected is not None:
             expected.check_registry(source.identity, source.location)
         releases = source.releases(requirement.name)
