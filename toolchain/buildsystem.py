@@ -16,27 +16,28 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from visget.errors import BuildError, UnsupportedError, UsageError
+from visget.errors import BuildError, UsageError
 from visget.files import translated
 from visget.progress import Progress
 from visget.toolchain.bitcode_units import DEBUG_ROOT
 from visget.toolchain.buildrun import run_step
 from visget.toolchain.buildtools import (
-    NAMES,
     Programs,
     Workplace,
     check_marker,
     check_step,
     environment,
-    meson_file,
     plan_steps,
+    tools_of,
 )
 from visget.toolchain.calls import CallLog, read_calls
 from visget.toolchain.clang import CompileOptions, Frontend, package_flags
+from visget.toolchain.frontend import Unit
 from visget.toolchain.inputs import Inputs, compile_options, flags_of, public_headers
 from visget.toolchain.members import collect, find_libraries
 from visget.toolchain.paths import inside
 from visget.toolchain.project import Project
+from visget.toolchain.wrappers import cmake_toolchain, config_site, meson_native, write_platform, write_tools
 
 _EPOCH = 315532800
 _NOT_COPIED = frozenset((".git", ".hg", ".svn", "__pycache__"))
@@ -104,9 +105,7 @@ def _build(
     surroundings = environment(place, beside, flags) | ({"VISGET_CC": cc} if cc else {})
     programs = Programs(surroundings["PATH"])
     check_marker(project, place)
-    _install_tools(place, beside)
-    if build.system == "meson":
-        (place.scratch / "meson.ini").write_text(meson_file(programs), encoding="utf-8")
+    prepare_tools(place, programs)
     log = place.scratch / "build.log"
     steps = list(plan_steps(build, place, programs, jobs=jobs))
     tests = check_step(build, place, programs, jobs=jobs) if test else None
@@ -126,7 +125,7 @@ def _build(
         options=replace(options, include=include),
         public=public_headers(project, place.root, include),
         producer=f"clang {frontend.version}",
-        flags=(f"system={build.system}", *build.configure, *flags_of(replace(options, include=()), collected.units)),
+        flags=(f"system={build.system}", *build.configure, *shared_flags(options, collected.units)),
         findings=collected.findings,
         hidden=(str(place.root), str(place.scratch)),
     )
@@ -146,9 +145,15 @@ def wrapper_flags(options: CompileOptions, root: Path, prefix: Path | None) -> l
     return [*chosen, *paths, *((f"-isystem{prefix}/include",) if prefix else ())]
 
 
+def shared_flags(options: CompileOptions, units: list[Unit]) -> tuple[str, ...]:
+    """Return the flags that all units have, for the provenance; dialects and macros are the build system's."""
+    flags = flags_of(replace(options, include=()), units)
+    return tuple(flag for flag in flags if not flag.startswith("-std=") or flag in options.flags)
+
+
 def own_places(frontend: Frontend, place: Workplace) -> list[Path]:
     """Return the directories outside of the sources whose files may be read."""
-    return [frontend.library, Path(__file__).resolve().parent, *((place.prefix,) if place.prefix else ())]
+    return [frontend.library, Path(__file__).resolve().parent, *place.roots]
 
 
 def _include(project: Project, place: Workplace) -> tuple[str, ...]:
@@ -182,7 +187,7 @@ def _kept_log(project: Project, log: Path, cache: Path) -> Iterator[None]:
 def _prepare(project: Project, sources: Path, scratch: Path, cache: Path, prefix: Path | None) -> Workplace:
     root = scratch / "source"
     with translated("copy the sources", scratch):
-        for name in ("home", "tmp", "tools", "calls", "nothing"):
+        for name in ("home", "tmp", "tools", "calls"):
             (scratch / name).mkdir(parents=True)
         copy_tree(sources, root, leave_out=(cache.resolve(),))
     try:
@@ -226,14 +231,16 @@ def _is_plain(path: Path) -> bool:
     return stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)
 
 
-def _install_tools(place: Workplace, beside: Path) -> None:
-    """Put visget's tools into the build's PATH under the names that Makefiles use."""
-    for tool, names in NAMES.items():
-        script = beside / f"visget-{tool}"
-        if not script.is_file():
-            raise UnsupportedError(
-                f"visget-{tool} is not installed beside {beside / 'python'}",
-                hint="install visget again: pip install 'visget[author]'",
-            )
-        for name in names:
-            (place.tools / name).symlink_to(script)
+def prepare_tools(place: Workplace, programs: Programs) -> None:
+    """Write down for every build system where its tools are, and put them under the names that Makefiles use.
+
+    Raises:
+        UnsupportedError: visget's tools are not installed.
+    """
+    tools = tools_of(programs)
+    write_tools(place.tools, tools)
+    write_platform(place.platform)
+    with translated("prepare the build", place.scratch):
+        place.toolchain.write_text(cmake_toolchain(tools, [str(root) for root in place.roots]), encoding="utf-8")
+        place.native.write_text(meson_native(tools), encoding="utf-8")
+        place.site.write_text(config_site(), encoding="utf-8")

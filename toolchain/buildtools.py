@@ -15,6 +15,7 @@ from pathlib import Path
 from visget.errors import UnsupportedError
 from visget.toolchain.build_table import Build
 from visget.toolchain.project import Project
+from visget.toolchain.wrappers import TOOL_NAMES, tool_variables
 
 BUILD_DIRECTORY = "visget-build"
 """Where cmake and meson build, inside the copy of the sources."""
@@ -24,15 +25,6 @@ PREFIX = "/usr"
 """The prefix that the library is told."""
 SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin")
 """Where programs are looked for after those beside Python."""
-NAMES: Mapping[str, tuple[str, ...]] = {
-    "cc": ("cc", "gcc", "clang", "c89", "c99"),
-    "c++": ("c++", "g++", "clang++"),
-    "ar": ("ar", "gcc-ar", "llvm-ar"),
-    "ranlib": ("ranlib", "gcc-ranlib", "llvm-ranlib"),
-    "nm": ("nm", "gcc-nm", "llvm-nm"),
-}
-"""The names under which Makefiles call the tools that visget replaces."""
-
 _MARKERS: Mapping[str, tuple[str, ...]] = {
     "cmake": ("CMakeLists.txt",),
     "autotools": ("configure",),
@@ -82,9 +74,29 @@ class Workplace:
         return self.scratch / "calls"
 
     @property
-    def empty(self) -> Path:
-        """What stands for this machine's packages where there are no dependencies."""
-        return self.prefix or self.scratch / "nothing"
+    def platform(self) -> Path:
+        """What stands for this machine's own libraries where a build system looks for files."""
+        return self.scratch / "platform"
+
+    @property
+    def toolchain(self) -> Path:
+        """The file that tells cmake its tools."""
+        return self.scratch / "toolchain.cmake"
+
+    @property
+    def native(self) -> Path:
+        """The file that tells meson its tools."""
+        return self.scratch / "native.ini"
+
+    @property
+    def site(self) -> Path:
+        """The file that tells configure scripts what is so on every platform."""
+        return self.scratch / "config.site"
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """The only places outside of the sources in which libraries are found."""
+        return (self.platform, *((self.prefix,) if self.prefix else ()))
 
     def path(self, beside: Path) -> str:
         """Return PATH, where `beside` is the directory of the programs that came with visget's Python."""
@@ -155,6 +167,21 @@ def _found(directory: Path, system: str) -> str:
     return next(name for name in _MARKERS[system] if (directory / name).is_file())
 
 
+def tools_of(programs: Programs) -> dict[str, str]:
+    """Return the path of each tool of visget's.
+
+    Raises:
+        UnsupportedError: they are not installed beside visget's Python.
+    """
+    found = {name: programs.find(f"visget-{name}") for name in TOOL_NAMES}
+    missing = [name for name, path in found.items() if path is None]
+    if missing:
+        raise UnsupportedError(
+            f"visget-{missing[0]} is not installed", hint="install visget again: pip install 'visget[author]'"
+        )
+    return {name: path for name, path in found.items() if path is not None}
+
+
 def environment(place: Workplace, beside: Path, flags: Sequence[str]) -> dict[str, str]:
     """Return the whole environment of the build.
 
@@ -164,7 +191,7 @@ def environment(place: Workplace, beside: Path, flags: Sequence[str]) -> dict[st
         flags: what every call of the compiler is given.
     """
     scratch = place.scratch
-    packages = place.empty / "lib" / "pkgconfig"
+    packages = ":".join(str(root / "lib" / "pkgconfig") for root in place.roots)
     return {
         "PATH": place.path(beside),
         "HOME": str(scratch / "home"),
@@ -181,13 +208,11 @@ def environment(place: Workplace, beside: Path, flags: Sequence[str]) -> dict[st
         "CCACHE_DISABLE": "1",
         # `git describe` in a build must not find a repository around this one.
         "GIT_CEILING_DIRECTORIES": str(scratch),
-        "PKG_CONFIG_LIBDIR": str(packages),
-        "PKG_CONFIG_PATH": str(packages),
-        "CC": "visget-cc",
-        "CXX": "visget-c++",
-        "AR": "visget-ar",
-        "RANLIB": "visget-ranlib",
-        "NM": "visget-nm",
+        "PKG_CONFIG_LIBDIR": packages,
+        "PKG_CONFIG_PATH": packages,
+        "CONFIG_SITE": str(place.site),
+        # By name, so that no path of this machine is written into the library.
+        **tool_variables({name: f"visget-{name}" for name in TOOL_NAMES}),
         "VISGET_WRAP_LOG": str(place.log),
         "VISGET_WRAP_ROOT": str(place.root),
         "VISGET_WRAP_FLAGS": "\n".join(flags),
@@ -214,15 +239,11 @@ def _cmake(build: Build, place: Workplace, programs: Programs, jobs: int) -> tup
     configure = (
         cmake, "-S", str(place.directory), "-B", str(place.build), "-G", generator[0],
         f"-DCMAKE_MAKE_PROGRAM={generator[1]}",
-        *(f"-DCMAKE_{key}={programs.need(f'visget-{name}')}" for key, name in (
-            ("C_COMPILER", "cc"), ("CXX_COMPILER", "c++"), ("AR", "ar"), ("RANLIB", "ranlib"), ("NM", "nm"))),
+        f"-DCMAKE_TOOLCHAIN_FILE={place.toolchain}",
         "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_INSTALL_PREFIX={PREFIX}", "-DCMAKE_INSTALL_LIBDIR=lib",
         "-DBUILD_SHARED_LIBS=OFF",
-        # This machine's packages are no part of the library: only what [dependencies] names is found.
-        f"-DCMAKE_FIND_ROOT_PATH={place.empty}", "-DCMAKE_FIND_ROOT_PATH_MODE_PROGRAM=NEVER",
-        *(f"-DCMAKE_FIND_ROOT_PATH_MODE_{what}=ONLY" for what in ("LIBRARY", "INCLUDE", "PACKAGE")),
         *((f"-DCMAKE_PREFIX_PATH={place.prefix}",) if place.prefix else ()),
-        "-DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF", "-DFETCHCONTENT_FULLY_DISCONNECTED=ON",
+        "-DFETCHCONTENT_FULLY_DISCONNECTED=ON",
         *build.configure,
     )  # fmt: skip
     make = (
@@ -244,7 +265,7 @@ def _meson(build: Build, place: Workplace, programs: Programs, jobs: int) -> tup
     meson = programs.need("meson")
     programs.need("ninja")
     configure = (
-        meson, "setup", "--native-file", str(place.scratch / "meson.ini"), "--prefix", PREFIX, "--libdir", "lib",
+        meson, "setup", "--native-file", str(place.native), "--prefix", PREFIX, "--libdir", "lib",
         "--buildtype", "plain", "--default-library", "static", "--wrap-mode", "nodownload", *build.configure,
         str(place.build), str(place.directory),
     )  # fmt: skip
@@ -257,13 +278,6 @@ def _meson(build: Build, place: Workplace, programs: Programs, jobs: int) -> tup
         install = (meson, "install", "-C", str(place.build), "--no-rebuild", "--destdir", str(place.stage))
         steps.append(Step(phase="installing", command=install, cwd=place.root))
     return tuple(steps)
-
-
-def meson_file(programs: Programs) -> str:
-    """Return the text of meson's native file: which tools it uses."""
-    names = {"c": "visget-cc", "cpp": "visget-c++", "ar": "visget-ar", "ranlib": "visget-ranlib", "nm": "visget-nm"}
-    lines = [f"{key} = '{programs.need(name)}'" for key, name in names.items()]
-    return "[binaries]\n" + "\n".join(lines) + "\n"
 
 
 def _make(build: Build, place: Workplace, programs: Programs, jobs: int) -> tuple[Step, ...]:

@@ -23,12 +23,12 @@ from visget.nearest import nearest
 from visget.progress import Progress
 from visget.toolchain.bitcode_units import read_unit, sorted_units
 from visget.toolchain.buildrun import stop_group
-from visget.toolchain.buildsystem import own_places, wrapper_flags
+from visget.toolchain.buildsystem import own_places, shared_flags, wrapper_flags
 from visget.toolchain.buildtools import Workplace, environment
 from visget.toolchain.calls import CallLog, read_calls
 from visget.toolchain.clang import CXX_SUFFIXES, Frontend
 from visget.toolchain.frontend import Unit
-from visget.toolchain.inputs import Given, Inputs, compile_options, flags_of, given_headers, public_headers
+from visget.toolchain.inputs import Given, Inputs, compile_options, given_headers, public_headers
 from visget.toolchain.members import read_inputs
 from visget.toolchain.project import Project
 
@@ -171,7 +171,7 @@ def from_database(
     with tempfile.TemporaryDirectory(prefix="visget-entries-", dir=cache) as name:
         scratch = Path(name).resolve()
         place = Workplace(root=root, scratch=scratch, directory=root, prefix=prefix)
-        for made in ("home", "tmp", "tools", "calls", "nothing"):
+        for made in ("home", "tmp", "tools", "calls"):
             (scratch / made).mkdir()
         beside = Path(sysconfig.get_path("scripts"))
         surroundings = environment(place, beside, wrapper_flags(options, root, prefix))
@@ -189,7 +189,7 @@ def from_database(
         options=replace(options, include=include),
         public=public_headers(project, root, include) if public is None else public,
         producer=f"clang {frontend.version}",
-        flags=("system=compile_commands.json", *flags_of(replace(options, include=()), units)),
+        flags=("system=compile_commands.json", *shared_flags(options, units)),
         hidden=(str(root), str(scratch)),
     )
 
