@@ -119,6 +119,7 @@ def compile_source(setting: Setting, command: Command, source: Input, output: st
 
         if tells_of_machine_code(said):
             said += f"visget: hint: {_remedy(source.path, setting.root)}\n"
+        said += _leak(user_headers(headers, setting), source.path) or ""
         if " undeclared " in said:
             from visget.toolchain.diagnostics import advice
 
@@ -145,11 +146,10 @@ def pass_through(setting: Setting, command: Command, source: Input, output: str 
     known = ["-x", language] if language != "object" else []
     headers = f"{setting.scratch}/headers"
     ran = run([*flags, *where, *known, source.path], given, headers, capture=False)
-    problem = _leak(user_headers(headers, setting), source.path) if ran.returncode == 0 else None
-    if problem is None:
-        return ran.returncode
-    sys.stderr.write(problem)
-    return 1
+    problem = _leak(user_headers(headers, setting), source.path)
+    if problem is not None:
+        sys.stderr.write(problem)
+    return ran.returncode if problem is None else 1
 
 
 def run(
