@@ -51,6 +51,10 @@ float128.c      zeroext i1 (fp128, i32 signext)  isfpclasstf
 float128.c      fp128 (double)              extenddftf2
 float128.c      double (fp128)              trunctfdf2
 float128.c      float (fp128)               trunctfsf2
+float128.c      zeroext i16 (fp128)         trunctfhf2 trunctfbf2
+half.c          float (i16 zeroext)         extendhfsf2
+half.c          zeroext i16 (float)         truncsfhf2 truncsfbf2
+half.c          zeroext i16 (double)        truncdfhf2 truncdfbf2
 float128.c      fp128 (i128)                floattitf floatuntitf
 float128.c      i128 (fp128, i32 signext)   fixtfti fixunstfti
 """

@@ -303,6 +303,18 @@ EXTERN float vis_rt_trunctfsf2(vis_quad x)
     return number.value;
 }
 
+EXTERN unsigned short vis_rt_trunctfhf2(vis_quad x)
+{
+    vis_u128 a = bits_of(x);
+    return (unsigned short)(narrowed(a, 10, 15) | (vis_u64)(a >> 127) << 15);
+}
+
+EXTERN unsigned short vis_rt_trunctfbf2(vis_quad x)
+{
+    vis_u128 a = bits_of(x);
+    return (unsigned short)(narrowed(a, 7, 127) | (vis_u64)(a >> 127) << 15);
+}
+
 EXTERN vis_quad vis_rt_floatuntitf(vis_u128 x)
 {
     return rounded(0, BIAS + 115, x);

@@ -14,6 +14,9 @@
 #undef INFINITE
 #define whole_part quad_whole_part
 #include "float128.c"
+#define narrowed small_narrowed
+#include "half.c"
+#undef narrowed
 
 static unsigned long state = 88172645463325252u;
 static unsigned long word(void)
@@ -276,6 +279,65 @@ static void definitions(void)
         same_wide("isfpclass", bits, i, vis_rt_isfpclasstf(a, 1 << i), i == kind);
 }
 
+static unsigned short bits_of_half(_Float16 x)
+{
+    unsigned short bits;
+    memcpy(&bits, &x, 2);
+    return bits;
+}
+
+static void same_half(const char *what, double x, unsigned short got, unsigned short want)
+{
+    if ((want & 0x7fff) > 0x7c00 ? (got & 0x7fff) <= 0x7c00 : got != want)
+        complain(what, &x, &x, &got, &want, 2);
+}
+
+/* bfloat16 is the upper half of a float; of two neighbours the nearer one, of two as near the even one. */
+static void same_brain(const char *what, __float128 x, unsigned short got)
+{
+    union { unsigned bits; float value; } at = { (unsigned)got << 16 }, down = at, up = at;
+    if (x != x) {
+        if (at.value == at.value)
+            complain(what, &x, &x, &got, &got, 2);
+        return;
+    }
+    up.bits += 0x10000;
+    down.bits -= (at.bits & 0x7fffffff) ? 0x10000 : 0;
+    __float128 here = at.value, above = up.value, below = down.value, size = x < 0 ? -x : x;
+    if (isinf(at.value))
+        here = at.value < 0 ? -0x1p128Q : 0x1p128Q;
+    if (isinf(up.value))
+        above = up.value < 0 ? -0x1p128Q : 0x1p128Q;
+    __float128 off = here < x ? x - here : here - x, more = above < x ? x - above : above - x;
+    __float128 less = below < x ? x - below : below - x;
+    int fits = isinf(at.value) ? size >= 0x1.ffp127Q || off <= less
+                               : off <= more && off <= less && !((off == more || off == less) && off && (got & 1));
+    if (!fits || (size != 0 && (x < 0) != (got >> 15)))
+        complain(what, &x, &x, &got, &got, 2);
+}
+
+static void halves(void)
+{
+    double d = real();
+    if (word() % 4) {
+        union { double value; unsigned long bits; } x = { d };
+        x.bits = (x.bits & 0x800fffffffffffffu) | (1023 - 28 + word() % 48) << 52;
+        if (word() % 2)
+            x.bits &= ~0ul << (38 + word() % 8);
+        d = x.value;
+    }
+    same_half("truncdfhf", d, vis_rt_truncdfhf2(d), bits_of_half((_Float16)d));
+    same_half("truncsfhf", d, vis_rt_truncsfhf2((float)d), bits_of_half((_Float16)(float)d));
+    same_half("trunctfhf", d, vis_rt_trunctfhf2(d), bits_of_half((_Float16)d));
+    same_brain("truncdfbf", d, vis_rt_truncdfbf2(d));
+    same_brain("truncsfbf", (float)d, vis_rt_truncsfbf2((float)d));
+    same_brain("trunctfbf", d, vis_rt_trunctfbf2(d));
+    unsigned short bits = (unsigned short)word();
+    _Float16 half;
+    memcpy(&half, &bits, 2);
+    same_float("extendhfsf", bits, vis_rt_extendhfsf2(bits), (float)half);
+}
+
 int main(int argc, char **argv)
 {
     long rounds = argc > 1 ? atol(argv[1]) : 10000;
@@ -284,6 +346,7 @@ int main(int argc, char **argv)
         quads();
         products();
         definitions();
+        halves();
     }
     printf("%d failures in %ld rounds\n", failures, rounds);
     return failures != 0;
