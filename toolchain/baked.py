@@ -2,7 +2,7 @@
 
 Invariant: only texts in the finished module count; what is never used is gone by then. A directory of the build is an
 error, for the package would differ at each build; the other things are warnings. The rules BLD-... are in
-docs/spec/front-end.md, section 8.
+docs/spec/front-end.md, section 9.
 """
 
 from __future__ import annotations

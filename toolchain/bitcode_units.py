@@ -2,7 +2,7 @@
 
 Invariant: a unit has the neutral triple and tells its files relative to the root of the sources; what else it may be is
 for the rules to say. Bitcode of another target is only taken where the caller asks for it (foreign=True): then triple
-and layout are replaced, and the rules judge what is left. The spec is docs/spec/front-end.md, sections 8 and 9.
+and layout are replaced, and the rules judge what is left. The spec is docs/spec/front-end.md, sections 9 and 10.
 """
 
 from __future__ import annotations

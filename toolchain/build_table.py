@@ -1,7 +1,7 @@
 """The table [build] of visget.toml: how sources become one module, by visget itself or by the library's build system.
 
 Invariant: a Build holds only keys that its system knows; a key that would do nothing is refused, never ignored. Every
-key is described in docs/reference/visget-toml.md, the systems in docs/spec/front-end.md, section 8.
+key is described in docs/reference/visget-toml.md, the systems in docs/spec/front-end.md, section 9.
 """
 
 from __future__ import annotations

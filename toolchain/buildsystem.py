@@ -1,7 +1,7 @@
 """Running a library's own build system in a copy of its sources, with visget's compiler.
 
 Invariant: the user's sources are never written to, and nothing is left behind but a log after a failure, or the whole
-directory where that was asked for. The spec is docs/spec/front-end.md, section 8.
+directory where that was asked for. The spec is docs/spec/front-end.md, section 9.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Invariant: pure but for looking up programs. The same project gives the same commands; the environment holds nothing of
 the user's, so that two people's builds differ in their paths only, and those are mapped away
-(docs/spec/front-end.md, section 8).
+(docs/spec/front-end.md, section 9).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The log of the compiler wrappers: which object came from which source, by which call, reading which headers.
 
 Invariant: what a line says is only ever used to explain and to check; the bitcode itself says what is in a package.
-The lines are written by the wrappers (docs/spec/front-end.md, section 8).
+The lines are written by the wrappers (docs/spec/front-end.md, section 9).
 """
 
 from __future__ import annotations

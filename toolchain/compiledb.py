@@ -1,7 +1,7 @@
 """compile_commands.json: the compilations that another build system would make, made with visget's compiler.
 
 Invariant: the commands decide about macros, directories and dialects, the compiler wrappers about everything else,
-exactly as when a build system calls them. The spec is docs/spec/front-end.md, section 9.
+exactly as when a build system calls them. The spec is docs/spec/front-end.md, section 10.
 """
 
 from __future__ import annotations

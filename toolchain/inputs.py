@@ -1,7 +1,7 @@
 """The three ways to the units of a package: visget's own compiler, a build system's output, bitcode that is there.
 
 Invariant: whichever way they came, what leaves here is the same kind of thing, and everything after it (merging, rules,
-interface, packing) does not know the way. The spec is docs/spec/front-end.md, sections 1, 8 and 9.
+interface, packing) does not know the way. The spec is docs/spec/front-end.md, sections 1, 9 and 10.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from visget.digest import Digest, digest_file
+from visget.digest import Digest, digest_bytes, digest_file
 from visget.errors import BuildError, UsageError
 from visget.format.findings import Finding
 from visget.progress import Progress
@@ -56,14 +56,17 @@ class Inputs:
     """What is doubtful about the way they were made."""
     notes: tuple[str, ...] = ()
     """What the author should know though nothing is wrong."""
+    files: tuple[tuple[str, Digest], ...] = ()
+    """Files that were taken as they are, with their digests."""
     hidden: tuple[str, ...] = ()
     """Paths of this machine that must not be in the module."""
 
     @property
     def used(self) -> tuple[tuple[str, Digest], ...]:
-        """Every file of the source tree that was read by a compiler, with its digest, sorted by name."""
+        """Every file that was read by a compiler from the source tree or taken, with its digest, sorted by name."""
         names = set(self.public.values()).union(*(unit.inputs for unit in self.units))
-        return tuple((name, digest_file(self.root / name)) for name in sorted(names) if (self.root / name).is_file())
+        read = [(name, digest_file(self.root / name)) for name in names if (self.root / name).is_file()]
+        return tuple(sorted((*read, *self.files)))
 
 
 def compile_options(build: Build) -> CompileOptions:
@@ -83,6 +86,11 @@ def compile_options(build: Build) -> CompileOptions:
     )
 
 
+def with_prefix(options: CompileOptions, prefix: Path | None) -> CompileOptions:
+    """Return `options` with the headers of the dependencies that are installed in `prefix`."""
+    return options if prefix is None else replace(options, foreign=(f"{prefix}/include",))
+
+
 def public_headers(project: Project, root: Path, include: Sequence[str]) -> dict[str, str]:
     """Return the path of each public header relative to `root`, by its include name.
 
@@ -100,7 +108,14 @@ def flags_of(options: CompileOptions, units: Iterable[Unit]) -> tuple[str, ...]:
 
 
 def from_sources(
-    project: Project, frontend: Frontend, root: Path, *, jobs: int, progress: Progress, colour: bool
+    project: Project,
+    frontend: Frontend,
+    root: Path,
+    *,
+    jobs: int,
+    prefix: Path | None = None,
+    progress: Progress,
+    colour: bool,
 ) -> Inputs:
     """Compile the files that [build] sources names.
 
@@ -108,7 +123,7 @@ def from_sources(
         BuildError: clang refused one of them, or one includes a file outside of the tree.
         UsageError: a pattern matches nothing, or a public header is not there.
     """
-    options = compile_options(project.build)
+    options = with_prefix(compile_options(project.build), prefix)
     sources = find_sources(project, root)
     public = public_headers(project, root, project.build.include)
     units = compile_units(frontend, options, sources, root=root, jobs=jobs, progress=progress, colour=colour)
@@ -149,7 +164,7 @@ def from_bitcode(project: Project, given: Given, root: Path) -> Inputs:
         BuildError: a file is not bitcode of this LLVM.
         UsageError: a file or a public header is not there.
     """
-    units, producers = [], []
+    units, producers, files = [], [], []
     for path in given.bitcode:
         try:
             data = path.read_bytes()
@@ -159,6 +174,7 @@ def from_bitcode(project: Project, given: Given, root: Path) -> Inputs:
         # Its sources were read by somebody else, somewhere else.
         units.append(replace(unit, inputs=()))
         producers.append(producer.name or "unknown front end")
+        files.append((path.name, digest_bytes(data)))
     root, public = given_headers(given, root) if given.headers else (root, None)
     return Inputs(
         root=root,
@@ -167,6 +183,7 @@ def from_bitcode(project: Project, given: Given, root: Path) -> Inputs:
         public=public_headers(project, root, project.build.include) if public is None else public,
         producer=", ".join(sorted(set(producers))),
         flags=(),
+        files=tuple(files),
     )
 
 

@@ -1,7 +1,7 @@
 """From the library that a build made to the units of a package: exactly the members that went into it.
 
 Invariant: every member becomes one unit or the reason of an error that names it, the object and the call that made it.
-Nothing is left out, but for a second copy of the same module. The spec is docs/spec/front-end.md, section 8.
+Nothing is left out, but for a second copy of the same module. The spec is docs/spec/front-end.md, section 9.
 """
 
 from __future__ import annotations

@@ -45,7 +45,9 @@ def provide(
             project, frontend, root, given=given, cc=cc, jobs=jobs, cache=cache, prefix=prefix, progress=progress
         )
     elif project.build.system == "sources":
-        yield from_sources(project, frontend, root, jobs=jobs, progress=progress, colour=colour)
+        yield from_sources(
+            project, frontend, root, jobs=jobs, prefix=prefix, progress=progress, colour=colour
+        )  # fmt: skip
     else:
         with build_inputs(
             project, frontend, root, cc=cc, jobs=jobs, cache=cache, prefix=prefix, progress=progress, test=test,

@@ -2,7 +2,7 @@
 
 Invariant: nothing that the front end decided about memory or calls is changed: how a struct is passed or how much room
 a va_list takes stands in the code already, and the rules of VIS-1 find what is wrong with it. The spec is
-docs/spec/front-end.md, section 9.
+docs/spec/front-end.md, section 10.
 """
 
 from __future__ import annotations
@@ -22,6 +22,13 @@ _KEPT_FLAG = re.compile(
     re.MULTILINE,
 )
 _REMARKS = re.compile(r"^!llvm\.(?:ident|commandline) = .*\n", re.MULTILINE)
+# How the optimiser of that front end left a loop for its own machine; the installer's has another one.
+_LOOP_ADVICE = re.compile(
+    r'^(!\d+) = !\{!"llvm\.loop\.'
+    r'(?:unroll\.(?:runtime\.)?disable|isvectorized|(?:vectorize|interleave)\.\w+)"[^\n]*\}$',
+    re.MULTILINE,
+)
+_LOOP = re.compile(r"^(!\d+) = distinct !\{\1((?:, !\d+)*)\}$", re.MULTILINE)
 _SIGNATURE = re.compile(r"^(?:define|declare) .*$", re.MULTILINE)
 _CALL = re.compile(r"^  .*\b(?:call|invoke) .*$", re.MULTILINE)
 _CALLEE = re.compile(rf"[@%]{NAME}\(")
@@ -35,7 +42,7 @@ def retargeted(text: str) -> str:
 
     Integers of 32 bits are marked signext in every signature and call: so does each C compiler for the neutral target,
     where the upper half of a register would otherwise be undefined. Other targets ignore the mark. Module flags that
-    speak of the machine, and remarks about the compiler, are left out.
+    speak of the machine, advice about loops, and remarks about the compiler are left out.
     """
     if _TRIPLE.search(text) is None:
         text = f'target triple = "{TRIPLE}"\n{text}'
@@ -44,6 +51,7 @@ def retargeted(text: str) -> str:
     text = _TRIPLE.sub(f'target triple = "{TRIPLE}"', text)
     text = _LAYOUT.sub(f'target datalayout = "{DATALAYOUT}"', text)
     text = _REMARKS.sub("", _with_flags(text, set(_KEPT_FLAG.findall(text))))
+    text = _without_advice(text)
     masked, strings = mask(text)
     masked = _SIGNATURE.sub(lambda match: _extended(match[0]), masked)
     return unmask(_CALL.sub(lambda match: _extended(match[0]), masked), strings)
@@ -54,6 +62,18 @@ def _with_flags(text: str, kept: set[str]) -> str:
         return f"!llvm.module.flags = !{{{', '.join(flag for flag in match[1].split(', ') if flag in kept)}}}"
 
     return _FLAG_LIST.sub(listed, text)
+
+
+def _without_advice(text: str) -> str:
+    advice = set(_LOOP_ADVICE.findall(text))
+    if not advice:
+        return text
+
+    def kept(match: re.Match[str]) -> str:
+        nodes = [match[1], *(node for node in match[2].split(", ")[1:] if node not in advice)]
+        return f"{match[1]} = distinct !{{{', '.join(nodes)}}}"
+
+    return _LOOP.sub(kept, text)
 
 
 def _extended(line: str) -> str:

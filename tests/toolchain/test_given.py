@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -182,6 +183,7 @@ def test_native_bitcode_is_judged_by_its_content(tmp_path: Path) -> None:
     assert re.search(r"define [^\n]*signext [^\n]*i32 @half\(i32 noundef signext", text)
     assert "declare signext i32 @abs(i32 noundef signext" in text
     assert "call signext i32 %1(i32 noundef signext" in text
+    assert [name for name, _ in result.sources_used] == ["tiny.h", "x.bc"]
     again = given_build(tmp_path, given)
     assert again.data == result.data
 
@@ -247,3 +249,42 @@ def test_headers_of_the_command_line(tmp_path: Path, names: tuple[str, ...], mes
     (tmp_path / "visget.toml").write_text(HEAD)
     with pytest.raises(UsageError, match=message):
         given_build(tmp_path, Given(bitcode=(path,), headers=tuple(tmp_path / name for name in names)))
+
+
+def test_zig(tmp_path: Path) -> None:
+    (tmp_path / "z.zig").write_text(
+        "export fn squares(p: [*]const f64, n: usize) f64 {\n    var s: f64 = 0;\n"
+        "    for (p[0..n]) |v| s += v * v;\n    return s;\n}\n"
+        "export fn add(a: i32, b: u8) i32 {\n    return a +% b;\n}\n"
+    )
+    zig = frontend().command[0]
+    command = [zig, "build-obj", "z.zig", "-O", "ReleaseFast", "-fPIC", "-fno-emit-bin", "-femit-llvm-bc=z.bc",
+               "-target", "x86_64-linux-gnu", "--global-cache-dir", "c", "--cache-dir", "c"]  # fmt: skip
+    subprocess.run(command, cwd=tmp_path, check=True)
+    text = "double squares(const double *p, unsigned long n);\nint add(int a, unsigned char b);\n"
+    (tmp_path / "visget.toml").write_text(HEAD)
+    result = given_build(tmp_path, Given(bitcode=(tmp_path / "z.bc",), headers=(header(tmp_path, text),)))
+    assert (result.package.manifest.exports, result.package.manifest.imports) == (("add", "squares"), ())
+
+
+def test_rust(tmp_path: Path) -> None:
+    rustc = shutil.which("rustc")
+    if rustc is None:
+        pytest.skip("rustc is not installed here")
+    (tmp_path / "r.rs").write_text(
+        '#![no_std]\n#![crate_type = "lib"]\n#[panic_handler]\n'
+        "fn panic(_: &core::panic::PanicInfo) -> ! { loop {} }\n"
+        '#[no_mangle]\npub extern "C" fn add(a: i32, b: u8) -> i32 { a.wrapping_add(b as i32) }\n'
+    )
+    ran = subprocess.run(
+        [rustc, "--emit=llvm-bc", "-C", "panic=abort", "-C", "opt-level=1", "r.rs", "-o", "r.bc"], cwd=tmp_path,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    told = subprocess.run([rustc, "-vV"], capture_output=True, text=True, check=False).stdout
+    if ran.returncode != 0 or "LLVM version: 22." not in told:
+        pytest.skip("this rustc is of another LLVM")
+    (tmp_path / "visget.toml").write_text(HEAD)
+    text = "int add(int a, unsigned char b);\n"
+    result = given_build(tmp_path, Given(bitcode=(tmp_path / "r.bc",), headers=(header(tmp_path, text),)))
+    assert result.package.manifest.exports == ("add",)
+    assert result.package.manifest.provenance.compiler.startswith("rustc version 1.")

@@ -16,6 +16,9 @@
 #ifndef __VIS_PREFIX_H
 #define __VIS_PREFIX_H
 
+/* For sources that want to know that they are compiled for no machine in particular: the profile, VIS-1. */
+#define __VIS__ 1
+
 #ifdef __cplusplus
 extern "C" {
 #endif
