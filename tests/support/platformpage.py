@@ -1,6 +1,6 @@
 """Writes the lists of docs/spec/platform.md from the tables of visget.format and from what the headers declare.
 
-    python tests/support/platformpage.py    # rewrites the page
+python tests/support/platformpage.py    # rewrites the page
 """
 
 from __future__ import annotations
