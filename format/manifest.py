@@ -15,6 +15,7 @@ from packaging.version import Version
 from visget.digest import Digest, parse_digest
 from visget.errors import UnsupportedError, UsageError
 from visget.format.plaintext import clean_line
+from visget.format.reserved import SYSTEM_LIBRARIES
 from visget.format.strictjson import INTEGER_LIMIT, Reader, dumps, loads
 from visget.names import PackageName, Requirement, parse_name, parse_version
 
@@ -37,7 +38,7 @@ _LICENSE = re.compile(r"[A-Za-z0-9.+() -]{1,256}\Z")
 _HOMEPAGE = re.compile(r"https?://[!-~]{1,500}\Z")
 _PROFILE = re.compile(r"vis-[1-9][0-9]{0,2}\Z")
 _KIND = re.compile(r"[a-z][a-z0-9-]{0,31}\Z")
-_LIBRARY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+.-]{0,63}\Z")
+LIBRARY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+.-]{0,63}\Z")
 _SIGNATURE = re.compile(r"[A-Za-z0-9_%.,()\[\]{}<> ]{1,1023}\)\Z")
 _KEYS = (
     "name version summary license homepage profile epoch exports imports dependencies fp_contract constructors "
@@ -321,7 +322,9 @@ def _dependencies(reader: Reader) -> tuple[str, ...]:
 
 
 def _library(reader: Reader) -> str:
-    library = _matching(reader, "library", _LIBRARY, "a name as after -l")
+    library = _matching(reader, "library", LIBRARY_NAME, "a name as after -l")
+    if library in SYSTEM_LIBRARIES:
+        raise reader.fail("library", f"is {library!r}, the name of a library of the system")
     if library == reader.any("name"):
         raise reader.fail("library", "is the package's name, and then is left out")
     return library

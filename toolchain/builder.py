@@ -31,7 +31,7 @@ from visget.toolchain.cxx import with_cxx_runtime
 from visget.toolchain.cxxthrow import escaping_exceptions, of_the_author
 from visget.toolchain.exported import Exported
 from visget.toolchain.headers import Headers, read_headers
-from visget.toolchain.inputs import Given, Inputs
+from visget.toolchain.inputs import Given, Inputs, with_prefix
 from visget.toolchain.interface import choose_interface
 from visget.toolchain.layouts import compare_layouts
 from visget.toolchain.merge import Built, finish, merge_units
@@ -39,6 +39,7 @@ from visget.toolchain.project import Project
 from visget.toolchain.providing import provide
 from visget.toolchain.sources import SourceTree, find_text, source_tree
 from visget.toolchain.toml_lines import Place
+from visget.toolchain.uses import ALONE, Needs, Surroundings, needs_of, requirement_texts
 
 _FP_CONTRACT: Mapping[str, FpContract] = {"strict": "off", "contract": "on", "fast": "fast"}
 _SHOWN_HEADERS = 5
@@ -75,7 +76,7 @@ def build_package(
     progress: Progress = SILENT,
     colour: bool = False,
     given: Given | None = None,
-    prefix: Path | None = None,
+    surroundings: Surroundings = ALONE,
     test: bool = False,
     keep: bool = False,
 ) -> BuildResult:
@@ -91,7 +92,7 @@ def build_package(
         progress: told what is being done.
         colour: whether clang may use colours in its messages.
         given: what is taken instead of what [build] says.
-        prefix: where the dependencies are installed, for their headers.
+        surroundings: the dependencies.
         test: whether the library's own tests are run, where its own build system builds it.
         keep: whether the directory of its build stays.
 
@@ -109,12 +110,13 @@ def build_package(
         base = (root if root is not None and project.source is None else tree.root).resolve()
         inputs = stack.enter_context(
             provide(
-                project, frontend, base, given=given, cc=cc, jobs=jobs, cache=cache, prefix=prefix,
+                project, frontend, base, given=given, cc=cc, jobs=jobs, cache=cache, prefix=surroundings.prefix,
                 progress=progress, colour=colour, test=test, keep=keep,
             )
         )  # fmt: skip
         progress.step("reading headers", ", ".join(inputs.public))
-        headers = read_headers(frontend, inputs.options, inputs.root, inputs.public)
+        options = with_prefix(inputs.options, surroundings.prefix)
+        headers = read_headers(frontend, options, inputs.root, inputs.public)
         used = inputs.used
         texts = _texts(project, base)
         progress.step("merging", f"{len(inputs.units)} unit{'' if len(inputs.units) == 1 else 's'}")
@@ -122,7 +124,7 @@ def build_package(
         exported = choose_interface(project, headers, merged)
         _check_vectors(project, exported.api)
         foreign = compare_layouts(
-            frontend, inputs.options, inputs.root, headers, exported.api, list(inputs.public.values())
+            frontend, options, inputs.root, headers, exported.api, list(inputs.public.values())
         )
     merged = with_cxx_runtime(
         merged, frontend=frontend, cache=cache, exports=exported.symbols, jobs=jobs, progress=progress
@@ -132,6 +134,7 @@ def build_package(
     )  # fmt: skip
     progress.step("checking", "the VIS rules")
     facts = module_facts(built.text)
+    needs = needs_of(facts.imports, surroundings.provided, project=str(project.path))
     findings = in_order(
         [
             *inputs.findings,
@@ -142,8 +145,8 @@ def build_package(
             *escaping_exceptions(built.text, exports=exported.symbols, lines=built.lines),
             *of_the_author(
                 check_module(
-                    built.text, exports=exported.symbols, imports=facts.imports, lines=built.lines,
-                    api=exported.api, fp_contract=_FP_CONTRACT[project.build.floating_point],
+                    built.text, exports=exported.symbols, imports=needs.imports, lines=built.lines,
+                    uses=needs.used, api=exported.api, fp_contract=_FP_CONTRACT[project.build.floating_point],
                 ),
                 built.lines,
             ),
@@ -157,11 +160,11 @@ def build_package(
             hint="each finding names the place and the remedy",
             details={"findings": findings},
         )
-    manifest = _manifest(project, inputs, tree, used, exported, facts)
+    manifest = _manifest(project, inputs, tree, used, exported, facts, needs)
     progress.step("packing", f"{project.package.name} {project.package.version}")
     package = open_package(write_container(manifest, _sections(project, built, exported, headers, texts)))
     check_contents(package)
-    notes = (*inputs.notes, *exported.notes)
+    notes = (*inputs.notes, *exported.notes, *(f"no function of {name} is called" for name in needs.idle))
     for note in notes:
         progress.note(note)
     return BuildResult(
@@ -246,6 +249,7 @@ def _manifest(
     used: Sequence[tuple[str, Digest]],
     exported: Exported,
     facts: ModuleFacts,
+    needs: Needs,
 ) -> Manifest:
     package = project.package
     return Manifest(
@@ -255,7 +259,10 @@ def _manifest(
         license=package.license,
         homepage=package.homepage,
         exports=exported.symbols,
-        imports=facts.imports,
+        imports=needs.imports,
+        dependencies=requirement_texts(project.dependencies),
+        uses=needs.uses,
+        library=package.library,
         fp_contract=_FP_CONTRACT[project.build.floating_point],
         constructors=facts.constructors,
         platform=facts.platform,

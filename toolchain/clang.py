@@ -117,6 +117,8 @@ class CompileOptions:
     """Whether C++ may throw."""
     rtti: bool = True
     """Whether C++ has typeid and dynamic_cast."""
+    foreign: tuple[str, ...] = ()
+    """Directories of headers that come from other packages."""
 
     def is_cxx(self, source: str) -> bool:
         """Say whether `source` is compiled as C++."""
@@ -218,6 +220,14 @@ def path_flags(frontend: Frontend, root: Path) -> list[str]:
         f"-ffile-prefix-map={root}/=",
         "-fdebug-compilation-dir=.",
     ]
+
+
+def foreign_headers(options: CompileOptions) -> list[str]:
+    """Return the flags for headers of other packages: where they are, without a trace of that in the module."""
+    flags = []
+    for directory in options.foreign:
+        flags += ["-isystem", directory, f"-ffile-prefix-map={directory}=visget/dependencies"]
+    return flags
 
 
 def package_flags(options: CompileOptions, *, cxx: bool) -> list[str]:

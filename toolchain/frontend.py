@@ -22,6 +22,7 @@ from visget.toolchain.clang import (
     ENVIRONMENT,
     CompileOptions,
     Frontend,
+    foreign_headers,
     package_flags,
     path_flags,
     system_flags,
@@ -107,6 +108,7 @@ def clang_command(frontend: Frontend, options: CompileOptions, root: Path, *, cx
         *system_flags(frontend, cxx=cxx),
         *path_flags(frontend, root),
         *package_flags(options, cxx=cxx),
+        *foreign_headers(options),
     ]
 
 
@@ -186,7 +188,7 @@ def _compile(
     if has_unprototyped_call(said):
         # For clang it is a warning, for VIS it is an error.
         return said.replace("warning: ", "error: ")
-    skip = (str(frontend.library), str(Path(__file__).resolve().parent))
+    skip = (str(frontend.library), str(Path(__file__).resolve().parent), *options.foreign)
     names = parse_dependencies(dependencies.read_text(encoding="utf-8", errors="surrogateescape"))
     inputs = tuple(name for name in names if not name.startswith(skip))
     return Unit(source=source, text=ran.stdout, warnings=said, inputs=inputs, cxx=cxx)

@@ -14,7 +14,7 @@ from pathlib import Path
 from visget.format.findings import Finding
 from visget.format.prototypes import Api, CType, EnumRef, Float, Integer
 from visget.toolchain.astdump import Layout, parse_layouts
-from visget.toolchain.clang import CompileOptions, Frontend, foreign_flags, package_flags
+from visget.toolchain.clang import CompileOptions, Frontend, foreign_flags, foreign_headers, package_flags
 from visget.toolchain.ctypescope import reachable
 from visget.toolchain.exported import JUDGED
 from visget.toolchain.frontend import Compilers
@@ -72,8 +72,8 @@ def compare_layouts(
     for machine in machines:
         command = [
             *frontend.command, *foreign_flags(frontend, machine.triple, machine.directories),
-            *package_flags(options, cxx=False), "-fno-color-diagnostics", "-x", "c", "-fsyntax-only", "-Xclang",
-            "-fdump-record-layouts-complete", "-",
+            *package_flags(options, cxx=False), *foreign_headers(options), "-fno-color-diagnostics", "-x", "c",
+            "-fsyntax-only", "-Xclang", "-fdump-record-layouts-complete", "-",
         ]  # fmt: skip
         for probes in (comparison.probes(), ""):
             ran = Compilers().run(command, cwd=root, stdin=text + probes)

@@ -14,6 +14,8 @@ from pathlib import Path
 from packaging.version import Version
 
 from visget.errors import UsageError
+from visget.format.manifest import LIBRARY_NAME
+from visget.format.reserved import SYSTEM_LIBRARIES
 from visget.format.vectors import VectorSet
 from visget.names import PackageName, parse_name, parse_version
 from visget.toolchain.build_table import Build, parse_build
@@ -42,6 +44,8 @@ class PackageInfo:
     """An SPDX expression in its canonical spelling."""
     homepage: str | None = None
     """Where readers find more."""
+    library: str | None = None
+    """The name by which C programs link it, where that is not the package's."""
     readme: str | None = None
     """A text file, beside visget.toml or in the source tree."""
     license_files: tuple[str, ...] = ()
@@ -160,6 +164,7 @@ def _package(table: Table) -> PackageInfo:
         summary=table.needed("summary", '"What it does, in one line"', limit=_SUMMARY_LIMIT),
         license=_license(table),
         homepage=_homepage(table),
+        library=_library(table, name),
         readme=table.path("readme", '"README.md"'),
         license_files=_license_files(table),
     )
@@ -186,6 +191,15 @@ def _homepage(table: Table) -> str | None:
     if text is not None and not re.fullmatch(r"https?://[^\s/]+\S*", text):
         table.fail("homepage", f"{text[:80]!r} is no http:// or https:// address")
     return text
+
+
+def _library(table: Table, name: str) -> str | None:
+    text = table.text("library", '"z"', limit=64)
+    if text is not None and not LIBRARY_NAME.match(text):
+        table.fail("library", f"{text[:60]!r} is no name for a linker's -l", 'write what stands after -l, such as "z"')
+    if text in SYSTEM_LIBRARIES:
+        table.fail("library", f"lib{text} belongs to the system", "give the library a name of its own")
+    return None if text == name else text
 
 
 def _license_files(table: Table) -> tuple[str, ...]:

@@ -57,7 +57,8 @@ __all__ = [
 
 def build(project: Path, *, output: Path | None = None, settings: Settings | None = None,
           progress: Progress = SILENT, colour: bool = False, given: Given | None = None, test: bool = False,
-          keep: bool = False) -> tuple[BuildResult, Path]:  # fmt: skip
+          keep: bool = False, using: Sequence[Path] = (), registry: str | None = None
+          ) -> tuple[BuildResult, Path]:  # fmt: skip
     """Build the project whose visget.toml is at `project` and write ``NAME-VERSION.vis``.
 
     Args:
@@ -67,12 +68,15 @@ def build(project: Path, *, output: Path | None = None, settings: Settings | Non
         given: what is compiled or taken in the place of what [build] says.
         test: whether the library's own tests are run, where its own build system builds it.
         keep: whether the directory of its build stays.
+        using: package files of dependencies, in the place of what a registry has.
+        registry: where the other dependencies come from; None means the configured one.
 
     Raises:
         UsageError: visget.toml is wrong. BuildError: clang refused a source. RefusedError: a VIS rule is broken.
     """
     from dataclasses import replace
 
+    from visget.building import surroundings_of
     from visget.files import atomic_write, translated
     from visget.toolchain.builder import build_package
     from visget.toolchain.project import read_project
@@ -85,10 +89,13 @@ def build(project: Path, *, output: Path | None = None, settings: Settings | Non
     elif test and parsed.build.system == "sources":
         raise parsed.wrong(("build",), "there are no tests to run: visget itself compiles this library",
                            "leave out --test; [[vector]] tables are tests that travel with the package")
-    result = build_package(
-        parsed, given=given, test=test, keep=keep, cc=settings.cc, jobs=settings.jobs, cache=settings.cache,
-        network=network_of(settings), progress=progress, colour=colour,
-    )  # fmt: skip
+    with surroundings_of(
+        parsed, given=using, registry=registry, settings=settings, progress=progress
+    ) as surroundings:  # fmt: skip
+        result = build_package(
+            parsed, given=given, test=test, keep=keep, cc=settings.cc, jobs=settings.jobs, cache=settings.cache,
+            network=network_of(settings), progress=progress, colour=colour, surroundings=surroundings,
+        )  # fmt: skip
     manifest = result.package.manifest
     directory = output or path.parent / "dist"
     written = directory / f"{manifest.name}-{manifest.version}.vis"
@@ -329,7 +336,8 @@ def plan(text: str, *, registry: str | None = None, target: str | None = None, t
         settings=settings, progress=progress, remember=False,
     )  # fmt: skip
     return plan_package(
-        chain.asked.verified, wanted, store, linker=linker_of(settings, wanted), linking=linking,
+        chain.asked.verified, wanted, store, linker=linker_of(settings, wanted), limits=limits_of(settings),
+        linking=linking,
         dependencies=list(plan_needs(chain, store, wanted, settings=settings, linking=linking)),
     )  # fmt: skip
 

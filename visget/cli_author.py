@@ -62,10 +62,14 @@ def init(ui: Ui, *, name: str, language: Literal["c", "c++"], directory: Path | 
 @click.option("--api", "headers", type=click.Path(path_type=Path), metavar="HEADER", multiple=True,
               help="The public header of what --from or --from-bitcode names; default: [exports] headers.")  # fmt: skip
 @click.option("--test", is_flag=True, help="Also run the library's own tests, as its build system does.")
+@click.option("--with", "using", type=click.Path(path_type=Path), metavar="FILE.vis", multiple=True,
+              help="Take this package file for a dependency. Several times for several.")  # fmt: skip
+@click.option("--registry", metavar="NAME|DIR|URL", help="Where dependencies come from. [env: VISGET_REGISTRY]")
 @click.option("--keep", is_flag=True, help="Keep the directory in which the library's build system ran.")
 def build(ui: Ui, settings: Settings, *, project: Path, output: Path | None, cc: str | None, jobs: int | None,
           offline: bool | None, choose_cleanup: bool, database: Path | None, bitcode: tuple[Path, ...],
-          headers: tuple[Path, ...], test: bool, keep: bool) -> None:  # fmt: skip
+          headers: tuple[Path, ...], test: bool, using: tuple[Path, ...], registry: str | None,
+          keep: bool) -> None:  # fmt: skip
     """Compile the project to a portable package.
 
     PROJECT is a directory with a visget.toml, or that file; default: here.
@@ -84,8 +88,9 @@ def build(ui: Ui, settings: Settings, *, project: Path, output: Path | None, cc:
         for line in chosen.as_text().splitlines():
             ui.note(line)
     result, path = api.build(
-        project, output=output, settings=settings, progress=ui, colour=ui.colour, given=given, test=test, keep=keep
-    )
+        project, output=output, settings=settings, progress=ui, colour=ui.colour, given=given, test=test, keep=keep,
+        using=using, registry=registry,
+    )  # fmt: skip
     if result.warnings and ui.verbose:
         ui.quote(result.warnings)
     ui.findings(result.findings)
@@ -94,7 +99,9 @@ def build(ui: Ui, settings: Settings, *, project: Path, output: Path | None, cc:
         {
             "package": manifest.name, "version": str(manifest.version), "file": str(path),
             "digest": result.package.digest, "size": len(result.data), "exports": list(manifest.exports),
-            "imports": list(manifest.imports), "findings": [finding.as_dict() for finding in result.findings],
+            "imports": list(manifest.imports), "dependencies": list(manifest.dependencies),
+            "uses": {use.package: dict(use.symbols) for use in manifest.uses},
+            "findings": [finding.as_dict() for finding in result.findings],
             "cleanup": chosen.as_dict() if chosen else manifest.cleanup,
         },
         f"{printable(str(path))}  {len(result.data):,} bytes  {counted(len(manifest.exports), 'function')}  "

@@ -89,8 +89,12 @@ def install_verified(
 
     manifest = verified.package.manifest
     linker = linker_of(settings, target)
-    if again and (
-        made := plan_package(verified, target, store, linker=linker, dependencies=dependencies, linking=linking)
+    # There may be two: what was compiled in a hurry has a key of its own.
+    while again and (
+        made := plan_package(
+            verified, target, store, linker=linker, limits=limits_of(settings), dependencies=dependencies,
+            linking=linking,
+        )
     ).cached:
         store.remove_native(made.digest)
     entry, compiled = obtain_native(

@@ -317,7 +317,7 @@ def plan_needs(chain: Chain, store: Store, target: Target, *, settings: Settings
                linking: Linking = "shared") -> Iterator[Dependency]:  # fmt: skip
     """Yield what the package that was asked for would be linked with; nothing is compiled."""
     from visget.installer.install import plan_package
-    from visget.wiring import linker_of
+    from visget.wiring import limits_of, linker_of
 
     there: dict[str, Dependency] = {}
     for found in chain.packages[:-1]:
@@ -325,7 +325,8 @@ def plan_needs(chain: Chain, store: Store, target: Target, *, settings: Settings
         if linking == "shared":
             needs = [there[name] for name in needed(found.verified.package)]
             key = plan_package(
-                found.verified, target, store, linker=linker_of(settings, target), dependencies=needs
+                found.verified, target, store, linker=linker_of(settings, target), limits=limits_of(settings),
+                dependencies=needs,
             ).digest
         there[found.verified.package.manifest.name] = dependency(found.verified, key)
     if linking == "static":

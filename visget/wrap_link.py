@@ -29,6 +29,9 @@ from visget.wrap_settings import WrapSettings
 BITCODE_SUFFIX = ".bc"
 """What is appended to the name of a shared library for the name of its bitcode."""
 
+PREFIX_FILE = "visget-prefix.json"
+"""What the directory has in which a build finds its dependencies (visget/building.py)."""
+
 _PATH = f"{os.defpath}:/usr/local/bin"
 _DRIVERS = ("cc", "gcc", "clang")
 # What linkers themselves define.
@@ -195,6 +198,9 @@ def _link_native(
         elif word.entry is not None:
             for unit in resolution.chosen[word.entry]:
                 add(unit)
+    # Programs of the build are to find the libraries of dependencies when they run; others they find on their own.
+    homes = {Path(path).absolute().parent for path in inputs.shared}
+    line += [f"-Wl,-rpath,{home}" for home in sorted(homes) if (home.parent / PREFIX_FILE).is_file()]
     if library and linker[-1] != linker[0]:
         line.append("-lunwind")  # zig's; a compiler of the system knows its own
     # Code of every program may call these; the program's author need not know.

@@ -124,6 +124,7 @@ def invalid() -> Iterator[tuple[str, bytes, str, str, str]]:
         ("platform-string", {"platform": "2"}, "a string for an integer"),
         ("library-of-its-name", {"library": "adder"}, "the default is left out"),
         ("library-path", {"library": "../z"}, "a path after -l"),
+        ("library-system", {"library": "gcc_s"}, "a library of the system after -l"),
         ("library-option", {"library": "-z"}, "an option after -l"),
         ("uses-nothing", needs | {"uses": {}}, "an object that says nothing"),
         ("uses-nothing-of-it", needs | {"uses": {"zlib": {}}}, "an object that says nothing"),

@@ -140,6 +140,7 @@ NEEDS = {"dependencies": ["lz4", "zlib"]}
         ({"platform": None}, "must be an integer"),
         ({"library": "adder"}, "left out"),
         ({"library": "a/b"}, "must be a name as after -l"),
+        ({"library": "c"}, "a library of the system"),
         ({"library": None}, "must be a string"),
         (NEEDS | {"uses": {}}, "left out"),
         (NEEDS | {"uses": {"zlib": {}}}, "left out"),
