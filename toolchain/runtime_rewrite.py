@@ -31,6 +31,9 @@ _EXTENSION = re.compile(rf"fpext {_FLAGS}(half|bfloat|float|double) (\S+) to (fl
 _TRUNCATION = re.compile(rf"fptrunc {_FLAGS}(fp128|double|float) (\S+) to (double|float|half|bfloat)\b")
 _CALL = re.compile(r"(?:(?:tail|notail) )?call [^@]*?@llvm\.([\w.]+)(?=\()")
 _DEBUG = re.compile(r", !dbg !\d+")
+_DEFINITION = re.compile(r"^(define [^\n]*\{)\n.*?^\}", re.M | re.S)
+_GROUP = re.compile(r"^attributes (#\d+) = \{(.*)\}$", re.M)
+_QUAD = re.compile(r"\bfp128\b")
 _FRESH = re.compile(r"%vis\.rt\.(\d+)\b")
 _NAMED = re.compile(r"@(" + "|".join(BY_NAME) + r")(?![-\w$.])")
 
@@ -81,6 +84,9 @@ def lower_operations(text: str) -> Lowered:
     writer = _Writer(1 + max((int(number) for number in _FRESH.findall(text)), default=-1))
     if "@llvm.powi." in text or _CONCERNED.search(text):
         text = "\n".join(line for old in text.split("\n") for line in writer.lines(old))
+    if "fp128" in text:
+        plain = frozenset(number for number, held in _GROUP.findall(text) if "noimplicitfloat" in held)
+        text = _DEFINITION.sub(lambda found: _without_float_tricks(found, plain), text)
     named = {name for name in BY_NAME.values() if f"@{name}(" in text}
     defined = set(re.findall(r"^define [^\n]*?@(vis_rt_\w+)\(", text, re.M))
     declared = set(re.findall(r"^declare [^\n]*?@((?:vis_rt_|llvm\.)[\w.]+)\(", text, re.M))
@@ -90,6 +96,20 @@ def lower_operations(text: str) -> Lowered:
         text = text.rstrip("\n") + "\n\n" + "".join(f"{lines[name]}\n" for name in missing)
     declared &= ROUTINES.keys()
     return Lowered(text=text, routines=frozenset((writer.used | named | declared) - defined))
+
+
+def _without_float_tricks(found: re.Match[str], plain: frozenset[str]) -> str:
+    """Keep LLVM from finding comparisons of long doubles in the bits of those that a function looks at.
+
+    `plain` are the groups of attributes that say so already.
+    """
+    head, rest = found[1], found[0][len(found[1]) :]
+    if not _QUAD.search(found[0]) or "noimplicitfloat" in head or plain & set(re.findall(r"#\d+", head)):
+        return found[0]
+    end = closing(head, head.index("(", head.index(" @"))) + 1
+    attributes = re.match(r"(?: local_unnamed_addr| unnamed_addr)?", head[end:])
+    end += attributes.end() if attributes else 0
+    return f"{head[:end]} noimplicitfloat{head[end:]}{rest}"
 
 
 def _by_name(text: str) -> str:
