@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 from visget.config import Settings, read_settings
 from visget.errors import NotFoundError, TrustError, UsageError
 from visget.files import fsync_dir, translated, write_new
-from visget.lockfile import LOCK_NAME, Lock, encode_lock, make_lock, read_lock, satisfies
-from visget.locking import location_of, obtain_locked, resolve_lock
+from visget.lockfile import LOCK_NAME, Lock, encode_lock, make_lock, needed_by, read_lock, satisfies
+from visget.locking import obtain_locked, resolve_lock
+from visget.lockmaking import location_of
 from visget.names import Requirement
 from visget.progress import SILENT, Progress
 from visget.registries import reading
@@ -100,13 +101,11 @@ def make_bundle(
 def _chosen(lock: Lock, wanted: Sequence[Requirement]) -> Lock:
     if not wanted:
         return make_lock(lock.requirements, lock.registries, lock.packages)
-    packages = []
     for requirement in wanted:
         package = lock.package(requirement.name)
         if package is None or not satisfies(package, requirement):
             raise NotFoundError(f"{requirement} is not in the lock file", hint=f"visget lock '{requirement}'")
-        packages.append(package)
-    return make_lock(wanted, lock.registries, packages)
+    return make_lock(wanted, lock.registries, needed_by(lock, [requirement.name for requirement in wanted]))
 
 
 def _fill(half: Path, lock: Lock, location: str, settings: Settings, progress: Progress) -> BundleResult:

@@ -64,6 +64,8 @@ class LockedPackage:
     """How many of them had to sign."""
     record: OwnerPin | None = None
     """The newest owner record then; None when only keys are known."""
+    dependencies: tuple[Requirement, ...] = ()
+    """What it needs, sorted by name; other packages of the file satisfy it."""
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}"
@@ -107,16 +109,59 @@ def problems(lock: Lock, wanted: Iterable[Requirement] | None = None) -> list[st
     """Return why the lock does not answer its own requirements, or else `wanted`; an empty list when it does."""
     requirements = lock.requirements if wanted is None else tuple(wanted)
     found = []
-    for requirement in requirements:
+    names = set()
+    pending = [(requirement, "") for requirement in requirements]
+    while pending:
+        requirement, by = pending.pop(0)
         package = lock.package(requirement.name)
         if package is None:
-            found.append(f"{requirement} is wanted, and {requirement.name} is not locked")
+            found.append(f"{requirement} is wanted{by}, and {requirement.name} is not locked")
         elif not satisfies(package, requirement):
-            found.append(f"{requirement} is wanted, and {package} is locked")
+            found.append(f"{requirement} is wanted{by}, and {package} is locked")
+            names.add(requirement.name)
+        elif requirement.name not in names:
+            names.add(requirement.name)
+            pending += [(one, f" by {package}") for one in package.dependencies]
     if wanted is None:
-        names = {requirement.name for requirement in requirements}
         found += [f"{item} is locked, and nothing wants it" for item in lock.packages if item.name not in names]
     return found
+
+
+def in_order(lock: Lock) -> tuple[LockedPackage, ...]:
+    """Return the packages, each after what it needs itself.
+
+    Raises:
+        LockError: some need each other in a circle, or need one that is not there.
+    """
+    done: dict[str, LockedPackage] = {}
+
+    def visit(package: LockedPackage, trail: tuple[str, ...]) -> None:
+        if package.name in trail:
+            raise LockError(f"packages of the lock file need each other in a circle: {' -> '.join(trail)}")
+        for requirement in package.dependencies:
+            other = lock.package(requirement.name)
+            if other is None:
+                raise LockError(f"{package} needs {requirement}, which is not locked", hint="visget lock")
+            if other.name not in done:
+                visit(other, (*trail, package.name))
+        done.setdefault(package.name, package)
+
+    for package in lock.packages:
+        visit(package, ())
+    return tuple(done.values())
+
+
+def needed_by(lock: Lock, names: Iterable[str]) -> tuple[LockedPackage, ...]:
+    """Return the packages called `names` and all that they need, in the order of the file."""
+    kept: set[str] = set()
+    pending = list(names)
+    while pending:
+        name = pending.pop()
+        package = lock.package(name)
+        if package is not None and name not in kept:
+            kept.add(name)
+            pending += [one.name for one in package.dependencies]
+    return tuple(item for item in lock.packages if item.name in kept)
 
 
 def satisfies(package: LockedPackage, requirement: Requirement) -> bool:
@@ -150,6 +195,8 @@ def _package_lines(package: LockedPackage) -> Iterator[str]:
     if package.record is not None:
         yield f"owner-seq = {package.record.seq}\n"
         yield f"owner-record = {_quoted(_digest_text(package.record.sha256))}\n"
+    if package.dependencies:
+        yield _array("dependencies", map(str, package.dependencies))
 
 
 def _digest_text(digest: Digest) -> str:
@@ -191,7 +238,7 @@ def read_lock(path: Path) -> Lock:
     if version != _VERSION:
         top.fail("version", f"expected {_VERSION}, found {version}")
     lock = Lock(
-        requirements=tuple(_requirements(top)),
+        requirements=tuple(_requirements(top, "requirements")),
         registries=tuple(_registry(table) for table in _tables(top, "registry")),
         packages=tuple(_package(table) for table in _tables(top, "package")),
     )
@@ -200,10 +247,10 @@ def read_lock(path: Path) -> Lock:
     return make_lock(lock.requirements, lock.registries, lock.packages)
 
 
-def _requirements(top: Table) -> Iterator[Requirement]:
+def _requirements(top: Table, key: str) -> Iterator[Requirement]:
     names: set[str] = set()
-    for index, text in enumerate(top.texts("requirements", '["NAME>=1.0"]')):
-        place = ("requirements", index)
+    for index, text in enumerate(top.texts(key, '["NAME>=1.0"]')):
+        place = (*top.place, key, index)
         try:
             requirement = Requirement.parse(text)
         except UsageError as error:
@@ -256,6 +303,7 @@ def _package(table: Table) -> LockedPackage:
         owners=owners,
         threshold=1 if threshold is None else threshold,
         record=_record(table),
+        dependencies=tuple(sorted(_requirements(table, "dependencies"), key=lambda item: item.name)),
     )
     table.done()
     return found

@@ -14,27 +14,29 @@ from typing import TYPE_CHECKING, Literal
 from visget.cache.store import Store
 from visget.config import Settings, read_settings
 from visget.errors import FormatError, TrustError, UsageError
-from visget.expectation import Expected
 from visget.files import atomic_write, translated
 from visget.installing import InstallResult, install_verified
 from visget.lockfile import (
     Lock,
     LockedPackage,
-    LockedRegistry,
     LockError,
     encode_lock,
+    in_order,
     make_lock,
     problems,
     read_lock,
     satisfies,
 )
+from visget.lockmaking import Making, expected_of, location_of
 from visget.names import Requirement
 from visget.obtain import Obtained, obtain
 from visget.progress import SILENT, Progress
+from visget.requiring import dependency, needed
 from visget.wiring import store_of, target_of
 
 if TYPE_CHECKING:
     from visget.format.package import VerifiedPackage
+    from visget.installer.plan import Dependency
 
 Mode = Literal["update", "locked", "frozen"]
 """What `sync` does about a lock file that is out of date: update it, refuse it, or not look."""
@@ -129,29 +131,20 @@ def resolve_lock(
         raise UsageError("nothing is named", where=str(path), hint="name packages: NAME, NAME==1.2 or NAME>=1.2,<2")
     if len(named) != len(asked):
         raise UsageError("a package is named twice", hint="join its clauses with a comma: NAME>=1,<2")
-    packages, registries = [], {item.identity: item for item in old.registries}
+    making = Making(old, path, registry=registry, trust=trust, settings=settings, progress=progress)
     with store_of(settings).in_use():
         for requirement in wanted:
             before = old.package(requirement.name)
             renew = registry is not None and requirement.name in named
             renew = renew or (upgrade and (not named or requirement.name in named))
             if before is not None and satisfies(before, requirement) and not renew:
-                packages.append(before)
-                continue
-            where = registry
-            if before is not None and registry is None:
-                where = location_of(old.registry(before), path, settings)
-            expected = None if before is None else _expected(before, elsewhere=registry is not None)
-            found = obtain(
-                requirement, registry=where, trust=trust, settings=settings, progress=progress, expected=expected
-            )
-            locked = _locked(found)
-            _check_unchanged(before, locked)
-            packages.append(locked)
-            registries[found.identity] = LockedRegistry(
-                identity=found.identity, location=_portable(found.location, path)
-            )
-    return make_lock(wanted, registries.values(), packages)
+                making.keep(before)
+            else:
+                making.add(requirement)
+        if any(item.dependencies for item in making.packages.values()):
+            making.complete(wanted, fresh={item.name for item in wanted} if upgrade and not named else named if upgrade
+                            else set())  # fmt: skip
+    return make_lock(wanted, making.registries.values(), making.packages.values())
 
 
 def check_lock(path: Path, texts: Sequence[str] = (), *, settings: Settings | None = None,
@@ -209,17 +202,26 @@ def sync(
     store = store_of(settings)
     done = []
     with store.in_use():
-        for package in lock.packages:
+        there: dict[str, Dependency] = {}
+        asked = {item.name for item in lock.requirements}
+        for package in in_order(lock):
             source = registry or location_of(lock.registry(package), path, settings)
             verified = _at_hand(store, package, settings.location(source)) if mode == "frozen" else None
             if verified is None:
                 found_there = obtain_locked(lock, package, path, registry, settings, progress)
                 verified, source = found_there.verified, found_there.location
-            done.append(
-                install_verified(
-                    verified, store, wanted, source=source, first_use=False, settings=settings, progress=progress
-                )
-            )
+            if missing := [name for name in needed(verified.package) if name not in there]:
+                raise LockError(
+                    f"{package} needs {missing[0]}, which the lock file does not say", where=str(path),
+                    hint="lock it again: visget lock",
+                )  # fmt: skip
+            result = install_verified(
+                verified, store, wanted, source=source, first_use=False, settings=settings, progress=progress,
+                automatic=package.name not in asked,
+                dependencies=[there[name] for name in needed(verified.package)],
+            )  # fmt: skip
+            there[package.name] = dependency(verified, result.entry.key)
+            done.append(result)
     return lock, done
 
 
@@ -249,7 +251,7 @@ def obtain_locked(
     return obtain(
         Requirement.parse(f"{package.name}==={package.version}"),
         registry=registry or location_of(lock.registry(package), path, settings), settings=settings,
-        progress=progress, remember=remember, expected=_expected(package, elsewhere=False, same=True),
+        progress=progress, remember=remember, expected=expected_of(package, elsewhere=False, same=True),
     )  # fmt: skip
 
 
@@ -297,32 +299,6 @@ def _verified(
     return None
 
 
-def _expected(package: LockedPackage, *, elsewhere: bool, same: bool = False) -> Expected:
-    return Expected(
-        name=package.name, registry=None if elsewhere else package.registry, digest=package.digest if same else None,
-        owners=package.owners, record=package.record,
-    )  # fmt: skip
-
-
-def _locked(found: Obtained) -> LockedPackage:
-    manifest = found.verified.package.manifest
-    return LockedPackage(
-        name=manifest.name, version=manifest.version, digest=found.verified.package.digest, registry=found.identity,
-        owners=found.trusted, threshold=found.threshold, record=found.record,
-    )  # fmt: skip
-
-
-def _check_unchanged(before: LockedPackage | None, after: LockedPackage) -> None:
-    if before is None or (before.registry, before.version) != (after.registry, after.version):
-        return
-    if before.digest != after.digest:
-        raise TrustError(
-            f"the registry offers other bytes as {after} than the lock file says",
-            hint="a published version never changes; tell the registry's operator and the author",
-            details={"expected": before.digest, "actual": after.digest},
-        )
-
-
 def _refuse_outdated(path: Path, found: Sequence[str]) -> None:
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
@@ -338,30 +314,4 @@ def _changes(old: Lock, new: Lock) -> tuple[Change, ...]:
         Change(name=name, before=before.get(name), after=after.get(name))
         for name in sorted(before.keys() | after.keys())
         if before.get(name) != after.get(name)
-    )
-
-
-# ---- locations -------------------------------------------------------------------------------------------
-
-
-def _portable(location: str, path: Path) -> str:
-    """Return `location` as the lock file has it: a directory beside or below the file is relative to it."""
-    if "://" in location:
-        return location
-    base = path.resolve().parent
-    found = Path(location).resolve()
-    return f"./{found.relative_to(base).as_posix()}" if found.is_relative_to(base) else str(found)
-
-
-def location_of(registry: LockedRegistry, path: Path, settings: Settings) -> str:
-    """Return where a registry of the lock file `path` is, for this machine and this user."""
-    if "://" not in registry.location:
-        return str(path.resolve().parent / registry.location)
-    from visget.network import split_credentials
-
-    # The user's own entry for the same place may have credentials, which no lock file holds.
-    same = (text for text in settings.registries.values() if "://" in text and "@" in text)
-    return next(
-        (text for text in same if split_credentials(text)[0].rstrip("/") == registry.location.rstrip("/")),
-        registry.location,
     )
