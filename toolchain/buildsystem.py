@@ -27,6 +27,7 @@ from visget.toolchain.buildtools import (
     check_marker,
     check_step,
     environment,
+    machine_scripts,
     plan_steps,
     tools_of,
 )
@@ -239,8 +240,11 @@ def prepare_tools(place: Workplace, programs: Programs) -> None:
     """
     tools = tools_of(programs)
     write_tools(place.tools, tools)
-    write_platform(place.platform)
+    write_platform(place.stand_in)
     with translated("prepare the build", place.scratch):
         place.toolchain.write_text(cmake_toolchain(tools, [str(root) for root in place.roots]), encoding="utf-8")
         place.native.write_text(meson_native(tools), encoding="utf-8")
         place.site.write_text(config_site(), encoding="utf-8")
+        for name, text in machine_scripts(place).items():
+            (place.tools / name).write_text(text, encoding="utf-8")
+            (place.tools / name).chmod(0o755)

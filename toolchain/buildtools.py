@@ -7,6 +7,7 @@ the user's, so that two people's builds differ in their paths only, and those ar
 
 from __future__ import annotations
 
+import platform
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,29 @@ PREFIX = "/usr"
 """The prefix that the library is told."""
 SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin")
 """Where programs are looked for after those beside Python."""
+MACHINE = "riscv64"
+"""The processor that builds are told they run on, whatever it is: that of the neutral target."""
+_UNAME = """\
+#!/bin/sh
+# Every build is told the same about its machine: what depends on that would depend on who builds.
+[ $# -gt 0 ] || set -- -s
+told=
+for word; do
+  case "$word" in
+    -a|--all) told="Linux visget 6.1.0 #1 {machine} GNU/Linux" ;;
+    -s|--kernel-name) told="$told Linux" ;;
+    -n|--nodename) told="$told visget" ;;
+    -r|--kernel-release) told="$told 6.1.0" ;;
+    -v|--kernel-version) told="$told #1" ;;
+    -m|-p|-i|--machine|--processor|--hardware-platform) told="$told {machine}" ;;
+    -o|--operating-system) told="$told GNU/Linux" ;;
+    -sm|-ms) told="$told Linux {machine}" ;;
+    -sr|-rs) told="$told Linux 6.1.0" ;;
+    *) exec /bin/uname "$@" ;;
+  esac
+done
+echo "${{told# }}"
+"""
 _MARKERS: Mapping[str, tuple[str, ...]] = {
     "cmake": ("CMakeLists.txt",),
     "autotools": ("configure",),
@@ -74,7 +98,7 @@ class Workplace:
         return self.scratch / "calls"
 
     @property
-    def platform(self) -> Path:
+    def stand_in(self) -> Path:
         """What stands for this machine's own libraries where a build system looks for files."""
         return self.scratch / "platform"
 
@@ -96,7 +120,7 @@ class Workplace:
     @property
     def roots(self) -> tuple[Path, ...]:
         """The only places outside of the sources in which libraries are found."""
-        return (self.platform, *((self.prefix,) if self.prefix else ()))
+        return (self.stand_in, *((self.prefix,) if self.prefix else ()))
 
     def path(self, beside: Path) -> str:
         """Return PATH, where `beside` is the directory of the programs that came with visget's Python."""
@@ -180,6 +204,18 @@ def tools_of(programs: Programs) -> dict[str, str]:
             f"visget-{missing[0]} is not installed", hint="install visget again: pip install 'visget[author]'"
         )
     return {name: path for name, path in found.items() if path is not None}
+
+
+def machine_scripts(place: Workplace) -> dict[str, str]:
+    """Return the programs that tell a build about its machine, by their names."""
+    known = all(b"riscv64" in path.read_bytes() for path in place.root.rglob("config.guess") if path.is_file())
+    # A configure script from before RISC-V would give up; it has to be told of another machine.
+    machine = MACHINE if known else platform.machine()
+    return {
+        "uname": _UNAME.format(machine=machine),
+        "arch": f"#!/bin/sh\necho {machine}\n",
+        "hostname": "#!/bin/sh\necho visget\n",
+    }
 
 
 def environment(place: Workplace, beside: Path, flags: Sequence[str]) -> dict[str, str]:

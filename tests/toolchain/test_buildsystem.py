@@ -363,6 +363,40 @@ def test_nothing_of_the_users_environment_gets_in(tmp_path: Path, monkeypatch: p
     assert "\nSOURCE_DATE_EPOCH=315532800\n" in seen and seen.rstrip().endswith("0022")
 
 
+def test_every_build_is_told_the_same_about_its_machine(tmp_path: Path) -> None:
+    needs("make")
+    rules = MAKEFILE.replace(
+        "all: libtiny.a",
+        "all: libtiny.a\n\t(uname; uname -a; uname -m; uname -s -r; uname -n; arch; hostname; uname -sm) > machine",
+    )
+    root = tiny(tmp_path / "tiny", "make", files={"Makefile": rules})
+    build_tiny(root, keep=True)
+    (kept,) = (tmp_path / "tiny-cache" / "builds").iterdir()
+    assert (kept / "source" / "machine").read_text().splitlines() == [
+        "Linux", "Linux visget 6.1.0 #1 riscv64 GNU/Linux", "riscv64", "Linux 6.1.0", "visget", "riscv64", "visget",
+        "Linux riscv64",
+    ]  # fmt: skip
+
+
+def test_a_library_does_not_see_the_processor_of_its_author(tmp_path: Path) -> None:
+    needs("cmake")
+    text = FILES["cmake"]["CMakeLists.txt"] + (
+        'if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86|amd64|AMD64|arm|aarch64")\n'
+        '  message(FATAL_ERROR "assembly for ${CMAKE_SYSTEM_PROCESSOR}")\nendif()\n'
+        'if(CMAKE_CROSSCOMPILING)\n  message(FATAL_ERROR "cross")\nendif()\n'
+    )
+    assert build_tiny(tiny(tmp_path / "tiny", "cmake", files={"CMakeLists.txt": text})).package.manifest.exports
+
+
+def test_a_configure_from_before_the_neutral_processor_is_told_the_real_one(tmp_path: Path) -> None:
+    needs("autotools")
+    configure = FILES["autotools"]["configure"].replace("set -e\n", "set -e\nuname -m > machine\n")
+    root = tiny(tmp_path / "tiny", "autotools", files={"configure": configure, "aux/config.guess": "#!/bin/sh\n"})
+    build_tiny(root, keep=True)
+    (kept,) = (tmp_path / "tiny-cache" / "builds").iterdir()
+    assert (kept / "source" / "machine").read_text().strip() == os.uname().machine
+
+
 def test_keep_keeps_the_directory_and_says_where(tmp_path: Path) -> None:
     needs("make")
     notes: list[str] = []
@@ -472,3 +506,38 @@ def test_a_build_and_sources_give_the_same_module(tmp_path: Path) -> None:
     plain = build_sources(tmp_path / "plain")
     assert digest_bytes(built.package.bitcode()) == digest_bytes(plain.package.bitcode())
     assert built.package.section("lines") == plain.package.section("lines")
+
+
+def test_cxx_templates_and_inline_functions_of_two_units_merge(tmp_path: Path) -> None:
+    needs("make")
+    shared = (
+        "template <class T> struct Box { T value; T twice() { return value + value; } static T count; };\n"
+        "template <class T> T Box<T>::count = 0;\n"
+        "struct Base { virtual ~Base() {} virtual int id() { return 1; } };\n"
+        "inline int shared_inline(int a) { static int calls = 0; return a + calls++; }\n"
+    )
+    one = '#include "box.hpp"\nextern "C" int tiny_add(int a, int b)\n' + (
+        "{\n    Box<int> box{a};\n    Box<int>::count++;\n    Base base;\n"
+        "    return box.twice() + b + base.id() + shared_inline(0);\n}\n"
+    )
+    two = '#include "../box.hpp"\nextern "C" const char *tiny_where()\n' + (
+        '{\n    Box<int> box{3};\n    Base base;\n'
+        '    return box.twice() + Box<int>::count + base.id() + shared_inline(1) ? "a" : "b";\n}\n'
+    )
+    header = (
+        "#ifdef __cplusplus\nextern \"C\" {\n#endif\nint tiny_add(int a, int b);\nconst char *tiny_where(void);\n"
+        "#ifdef __cplusplus\n}\n#endif\n"
+    )
+    rules = MAKEFILE.replace("CC = gcc", "CC = g++").replace("src/add.c", "src/add.cc").replace(
+        "src/deep/add.c ", "src/deep/add.cc "
+    )
+    rules = rules.replace("-O2", "-O2 -fno-exceptions -fno-rtti")
+    files = {
+        "Makefile": rules, "src/add.cc": one, "src/deep/add.cc": two, "src/box.hpp": shared, "include/tiny.h": header,
+    }  # fmt: skip
+    result = build_tiny(tiny(tmp_path / "tiny", "make", files=files))
+    text = text_of(parse_bitcode(result.package.bitcode()))
+    assert result.package.manifest.exports == ("tiny_add", "tiny_where")
+    assert text.count("@_ZN3BoxIiE5countE = ") == 1 and text.count("calls = ") == 1
+    assert "linkonce" not in text and "comdat" not in text
+    assert "-fno-exceptions" not in result.package.manifest.provenance.flags
