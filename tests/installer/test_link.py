@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
-from native_code import EXPORTS, GENERIC, IMPORTS, SIMPLE, cross_compile, object_of, promise, qemu
+from native_code import EXPORTS, GENERIC, HOST_ARCH, IMPORTS, SIMPLE, cross_compile, object_of, promise, qemu
 
 from visget.errors import CompileError, ResourceError, UnsupportedError
 from visget.format.imports import IMPORTS as ALLOWED
@@ -144,6 +144,69 @@ def test_foreign_libraries_load(tmp_path: Path, arch: str) -> None:
     cross_compile(target.platform, tmp_path / "main.c", tmp_path / "main", "libsample.so", "-Wl,-rpath,$ORIGIN")
     done = subprocess.run([*emulator, "-L", sysroot, tmp_path / "main"], capture_output=True, check=False)
     assert done.stdout == b"5 5 1024 896\n", done.stderr
+
+
+THREADS = """
+@counter = internal thread_local global i64 40
+@large = internal thread_local global [5000 x i8] zeroinitializer
+declare ptr @llvm.threadlocal.address.p0(ptr)
+define i64 @bump(i64 %by) {
+  %p = call ptr @llvm.threadlocal.address.p0(ptr @counter)
+  %n = load i64, ptr %p
+  %m = add i64 %n, %by
+  store i64 %m, ptr %p
+  %q = call ptr @llvm.threadlocal.address.p0(ptr @large)
+  %r = getelementptr i8, ptr %q, i64 4999
+  %s = load i8, ptr %r
+  %t = add i8 %s, 1
+  store i8 %t, ptr %r
+  %w = zext i8 %t to i64
+  %x = mul i64 %w, 1000000
+  %y = add i64 %m, %x
+  ret i64 %y
+}
+"""
+THREADS_MAIN = r"""
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+static long (*bump)(long);
+static void *work(void *by)
+{
+    long last = 0;
+    for (int i = 0; i < 3; i++) last = bump((long)by);
+    return (void *)last;
+}
+int main(void)
+{
+    pthread_t threads[4];
+    void *library = dlopen("./libsample.so", RTLD_NOW);
+    if (!library) { puts(dlerror()); return 1; }
+    bump = (long (*)(long))dlsym(library, "bump");
+    for (long i = 0; i < 4; i++) pthread_create(threads + i, 0, work, (void *)(i + 1));
+    for (int i = 0; i < 4; i++) { void *last; pthread_join(threads[i], &last); printf("%ld ", (long)last); }
+    printf("%ld\n", bump(0));
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "arch", [HOST_ARCH, *(pytest.param(a, marks=pytest.mark.cross) for a in ("aarch64", "riscv64") if a != HOST_ARCH)]
+)
+def test_each_thread_has_its_own_variables_in_a_library_that_is_loaded_late(tmp_path: Path, arch: str) -> None:
+    emulator = qemu(arch)
+    target = baseline(arch, "gnu")
+    sysroot = SYSROOTS / f"{arch}-linux-gnu"
+    if emulator and not (sysroot / "lib" / LOADERS[arch]).exists():
+        pytest.skip(f"no C library for {arch} below {SYSROOTS} (Debian: libc6-arm64-cross, libc6-riscv64-cross)")
+    library = build("zig", tmp_path / "scratch", target, THREADS, exports=frozenset(["bump"]), imports=frozenset())
+    (tmp_path / "libsample.so").write_bytes(library)
+    (tmp_path / "main.c").write_text(THREADS_MAIN, encoding="ascii")
+    cross_compile(f"{target.platform}.2.34", tmp_path / "main.c", tmp_path / "main", "-w")
+    command = [*emulator, *(["-L", str(sysroot)] if emulator else []), "./main"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout == "3000043 3000046 3000049 3000052 1000040\n", done.stderr
 
 
 def test_automatic_choice() -> None:
