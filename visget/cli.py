@@ -62,7 +62,7 @@ TOOLS: dict[str, str] = {
     "meson": "Run Meson with visget's compiler.",
     "make": "Run make with visget's compiler.",
 }
-_COMPILERS = ("cc", "c++", "ar", "ranlib", "nm")
+COMPILERS = ("cc", "c++", "ar", "ranlib", "nm")
 
 # Not for people: what test suites call.
 HIDDEN: dict[str, tuple[str, str]] = {"tuf-conformance": ("cli_conformance", "tuf_conformance")}
@@ -142,7 +142,7 @@ def main() -> None:
 
 def _run_tool(name: str, arguments: list[str]) -> int:
     """Run a compiler or a build tool, which knows its own options."""
-    if name in _COMPILERS:
+    if name in COMPILERS:
         from visget.wrap_main import main as compiler
 
         return compiler(name, arguments)

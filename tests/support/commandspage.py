@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from visget.cli import COMMANDS
+from visget.cli import COMMANDS, COMPILERS, TOOLS
 from visget.cli import visget as top
 from visget.cli_options import common_options
 
@@ -26,6 +26,16 @@ COMMON = """## Options of every command
 They stand behind the command or before it (`visget -q build`).
 """
 
+WRAPPERS = """## Compiler wrappers
+
+They stand for other programs and know those programs' options, so `--help` and all else after their name is passed on;
+{} are also programs of their own (`visget-cc` ...). What they do is in
+[the guide to building](../guides/building.md).
+
+| command | what it does |
+|---|---|
+"""
+
 
 def page() -> str:
     """Return the whole page."""
@@ -33,6 +43,8 @@ def page() -> str:
     parts = [HEAD, "| command | what it does |", "|---|---|"]
     parts += [f"| [`{name}`](#visget-{name}) | {text} |" for name, (_, _, text) in COMMANDS.items()]
     parts += ["", COMMON, *_table(_common()), ""]
+    words = ", ".join(f"`{name}`" for name in COMPILERS)
+    parts += [WRAPPERS.format(words) + "\n".join(f"| `visget {name}` | {text} |" for name, text in TOOLS.items()), ""]
     for name in COMMANDS:
         command = top.get_command(context, name)
         assert command is not None
