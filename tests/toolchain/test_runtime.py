@@ -98,6 +98,15 @@ def test_the_run_time_needs_nothing(frontend: Frontend) -> None:
         assert undefined <= {"memcpy", "memset"}, (arch, undefined)
 
 
+def test_only_long_doubles_hold_their_callers_back(frontend: Frontend) -> None:
+    """Marks spread with inlined code: functions on long doubles are not inlined, the others have none."""
+    text = runtime_text(frontend, frozenset(ROUTINES))
+    groups = dict(re.findall(r"^attributes (#\d+) = \{(.*)\}$", text, re.M))
+    for name, group in re.findall(r"^define [^\n@]*@(vis_rt_\w+)\([^\n]*?(#\d+)", text, re.M):
+        quad = ROUTINES[name].file == "float128.c"
+        assert ("noimplicitfloat" in groups[group]) == quad == ("noinline" in groups[group]), name
+
+
 HEADER = "void quads(const void *a, const void *b, void *out);\nvoid wides(const void *a, const void *b, void *out);\n"
 SOURCE = r"""
 #include <math.h>
