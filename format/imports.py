@@ -62,7 +62,7 @@ _VA_LIST_FAMILY = (
     "vprintf vfprintf vsprintf vsnprintf vscanf vfscanf vsscanf vasprintf vdprintf vwprintf vfwprintf vswprintf "
     "vwscanf vfwscanf vswscanf vsyslog vwarn vwarnx verr verrx"
 )
-_PROCESS_WIDE = "setlocale setenv putenv unsetenv chdir fchdir umask sigaction sigprocmask"
+_PROCESS_WIDE = "setlocale setenv putenv unsetenv chdir fchdir umask sigaction sigprocmask system popen"
 
 DATA = {
     "stdin": "ptr", "stdout": "ptr", "stderr": "ptr",
@@ -82,7 +82,8 @@ VA_LIST_FAMILY = frozenset(_VA_LIST_FAMILY.split())
 adapts the calls."""
 
 PROCESS_WIDE = frozenset(_PROCESS_WIDE.split())
-"""The imports that change something for the whole process. A library that uses them surprises its host."""
+"""The imports that change something for the whole process, or start programs. A library that uses them surprises its
+host."""
 
 BUILT_INS = {
     "__vis_va_start": "void (ptr)",

@@ -27,11 +27,7 @@ PROGRAM: tuple[tuple[str, str], ...] = (
     # <getopt.h>
     ("i32 (i32, ptr, ptr)", "getopt"),
     ("i32 (i32, ptr, ptr, ptr, ptr)", "getopt_long getopt_long_only"),
-    # <stdio.h>
-    ("ptr (ptr, ptr)", "popen"),
-    ("i32 (ptr)", "pclose"),
     # <stdlib.h>
-    ("i32 (ptr)", "system"),
     ("void (i32)", "quick_exit"),
     ("i32 ()", "clearenv"),
     # <spawn.h>

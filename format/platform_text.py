@@ -35,12 +35,15 @@ TEXT: tuple[tuple[str, str], ...] = (
     ("i32 (ptr, ptr, ptr)", "vasprintf"),
     ("ptr (ptr, i32, ptr)", "fgets_unlocked"),
     ("i32 (ptr, ptr)", "fputs_unlocked"),
+    ("ptr (ptr, ptr)", "popen"),
+    ("i32 (ptr)", "pclose"),
     # <stdio_ext.h>
     ("void ()", "_flushlbf"),
     ("i32 (ptr, i32)", "__fsetlocking"),
     ("i32 (ptr)", "__fwriting __freading __freadable __fwritable __flbf __fpurge"),
     ("i64 (ptr)", "__fbufsize __fpending"),
     # <stdlib.h>, <malloc.h>
+    ("i32 (ptr)", "system"),
     ("ptr (double, i32, ptr, ptr)", "ecvt fcvt"),
     ("ptr (double, i32, ptr)", "gcvt"),
     ("i32 (ptr, i64)", "mblen"),

@@ -124,7 +124,7 @@ def _process(scope: Scope) -> Iterator[Hit]:
     if scope.program:
         return
     for name in sorted(_imports(scope) & PROCESS_WIDE):
-        yield scope.at_use(name, f"{name} changes something for the whole process")
+        yield scope.at_use(name, f"{name} changes something for the whole process, or starts a program")
 
 
 def _signature(scope: Scope) -> Iterator[Hit]:
@@ -362,17 +362,17 @@ RULES = (
         title="no imports that only programs may use",
         severity="error",
         check=_program,
-        reason="Starting programs, waiting for them, reading the command line and handling signals are the program's "
+        reason="Making processes, waiting for them, reading the command line and handling signals are the program's "
         "business: two libraries that do it break each other.",
         remedy="Leave it to the program that uses the library.",
     ),
     Rule(
         id="VIS-513",
-        title="imports that change the whole process",
+        title="imports that change the whole process or start programs",
         severity="warning",
         check=_process,
         reason="Environment, locale, directory, file mode mask and signal handlers belong to all libraries of a "
-        "process together.",
+        "process together; a program that is started has the rights of the user.",
         remedy="Let the caller set it, or document it.",
     ),
 )

@@ -1,34 +1,37 @@
 """The platform interface on three architectures: what is beyond ISO C answers as a native build of the same C does.
 
 Each case is a small library that uses the operating system, built, signed, installed and then called by a program of
-another compiler on x86-64, AArch64 and RISC-V. What a case prints is either said here or what a native build prints.
+another compiler on x86-64, AArch64 and RISC-V, each with glibc 2.34 and with musl.
 """
 # ruff: noqa: E501 - C programs in a table, one a line
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from neutral import run_with
-from programs import SLOTS, installed, native, package
+from neutral import zig
+from programs import KEY
 
-from visget.format.package import Package
+from visget.format.package import VerifiedPackage, verify_package
+from visget.format.signing import sign_package
+from visget.installer.compile import compile_package
+from visget.installer.target import baseline
+from visget.toolchain.builder import build_package
+from visget.toolchain.project import read_project
 
 
 @dataclass(frozen=True)
 class Works:
-    """C that must answer the same everywhere."""
+    """C that must answer the same everywhere: `int f(char *b, const char *d)` writes its answer into *b*."""
 
     name: str
     source: str
-    driver: str
-    wants: str | None = None
-    header: str = "int f(char *b, const char *d);"
+    wants: str
 
-
-MAIN = '#include <stdio.h>\n#include "api.h"\nint main(void) { static char b[4096]; int r = f(b, "."); printf("%d %s", r, b); }'
 
 WORKS = [
     Works("stat", r'''#define _GNU_SOURCE
@@ -56,7 +59,7 @@ int f(char *b, const char *d) {
     (long)a[0].s.st_atime, (long)a[0].s.st_atim.tv_nsec, (long)a[0].s.st_mtime, (long)a[0].s.st_mtim.tv_nsec, a[0].s.st_uid == getuid(), stat("nothing", &a[0].s));
   unlink("st.lnk"); unlink("st.bin");
   return r;
-}''', MAIN, "0 1 640 5001 5001 1 | 1 1 | 1 6 1 1 | 1700000000 5000 1600000000 7000 | 1 -1"),
+}''', "0 1 640 5001 5001 1 | 1 1 | 1 6 1 1 | 1700000000 5000 1600000000 7000 | 1 -1"),
     Works("open-flags", r'''#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -81,7 +84,7 @@ int f(char *b, const char *d) {
     set, !!(after & O_NONBLOCK), !!(after & O_APPEND), (after & (O_DIRECTORY | O_NOFOLLOW)) == 0, lock, copy >= 100);
   close(copy); close(fd); unlink("of.bin"); unlink("of.lnk");
   return reported == O_DIRECTORY;
-}''', MAIN, "1 3 1 0 0 2 2 | 1 1 0 1 | 0 1 0 1 | 0 1"),
+}''', "1 3 1 0 0 2 2 | 1 1 0 1 | 0 1 0 1 | 0 1"),
     Works("files", r'''#define _GNU_SOURCE
 #include <dirent.h>
 #include <libgen.h>
@@ -105,7 +108,7 @@ int f(char *b, const char *d) {
   sprintf(b, "%u %d | %ld %ld %s %ld %c %ld | %s %s | %d", seen, n, got, end, read4, wrote, first, (long)s.st_size, base, dirname((char[]){"/usr/lib"}), strcmp(strrchr(real, '/') + 1, path));
   for (int i = 0; i < 3; i++) { sprintf(line, "%s/%c", path, 'a' + i); unlink(line); }
   free(text); return rmdir(path);
-}''', MAIN, "0 7 6 | 7 12 LINE 3 E 4 | lib /usr | 0"),
+}''', "0 7 6 | 7 12 LINE 3 E 4 | lib /usr | 0"),
     Works("threads", r'''#define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
@@ -141,7 +144,7 @@ int f(char *b, const char *d) {
   char *g[] = {x.g0, x.g1, x.g2, x.g3, x.g4, x.g5, x.g6, x.g7, x.g8, x.g9, x.g10}; int bad = 0; for (int i = 0; i < 11; i++) for (int k = 0; k < 16; k++) bad += g[i][k] != 7;
   sprintf(b, "%d %d %ld %d %d %d %d", e, counter, sum, bad, timed == ETIMEDOUT, freed, own);
   return pthread_equal(pthread_self(), pthread_self()) != 0;
-}''', MAIN, "1 0 4000 618 0 1 4 3"),
+}''', "1 0 4000 618 0 1 4 3"),
     Works("C11-threads", r'''#include <stdio.h>
 #include <threads.h>
 static struct { mtx_t m; char g[32]; cnd_t c; char h[32]; } x; static int n; static thread_local int mine; static once_flag once = ONCE_FLAG_INIT; static tss_t key;
@@ -154,7 +157,7 @@ int f(char *b, const char *d) {
   int bad = 0; for (int i = 0; i < 32; i++) bad += x.g[i] || x.h[i];
   sprintf(b, "%d %d %d", r, bad, thrd_equal(thrd_current(), thrd_current()) != 0); mtx_destroy(&x.m); cnd_destroy(&x.c);
   return 0;
-}''', MAIN, "0 6 0 1"),
+}''', "0 6 0 1"),
     Works("setjmp", r'''#include <setjmp.h>
 #include <stdio.h>
 static jmp_buf place; static int depth;
@@ -167,7 +170,7 @@ int f(char *b, const char *d) {
   int bad = 0; for (int i = 0; i < 32; i++) bad += s.guard[i] != 7;
   if (!setjmp(place)) longjmp(place, 0); else before += 10;
   return sprintf(b, "%d %d %d %d", r, before, again, bad);
-}''', MAIN, "8 3 16 3 0"),
+}''', "8 3 16 3 0"),
     Works("wide", r'''#define _GNU_SOURCE
 #include <locale.h>
 #include <stdarg.h>
@@ -186,7 +189,7 @@ int f(char *b, const char *d) {
   sprintf(b, "%d %s %d %d %g | %zu %d %ld %ls %g | %zu %d %d %d %d | %d %d", n, mb, got, i, g, used, one, v, end, wd, wcslen(w), wcscmp(L"b", L"a") > 0, iswalpha(L'q') != 0, iswdigit(L'q'), towupper(L'q'), l != 0, wcschr(w, L'w') == w + 3);
   wchar_t wf[8]; swprintf(wf, 8, L"%03d", 7); wmemset(w, L'z', 3);
   return wf[2] == L'7' && w[2] == L'z' && wcscasecmp(L"AbC", L"aBc") == 0 && strtod_l("1.5", 0, newlocale(LC_ALL_MASK, "C", 0)) == 1.5;
-}''', MAIN, "1 13 -7 wide 2.5 x 2 42 1.5 | 1 65 123 rest 0.25 | 13 1 1 0 81 | 1 1"),
+}''', "1 13 -7 wide 2.5 x 2 42 1.5 | 1 65 123 rest 0.25 | 13 1 1 0 81 | 1 1"),
     Works("sockets", r'''#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -215,7 +218,7 @@ int f(char *b, const char *d) {
   sprintf(b, "%d %d %s | %d %d %s | %ld %ld %c %d | %d %s %d %s %d %s", pending, ready, in, e, sel, net, sent, got, body, fcntl(passed, F_GETFD) >= 0, gai, host, port, text, memcmp(&six, &in6addr_loopback, 16), inet_ntoa(a.sin_addr));
   close(s[0]); close(s[1]); close(c); close(k); close(l); close(passed);
   return 0;
-}''', MAIN, "0 5 1 hello | 0 1 net | 1 1 m 1 | 0 127.0.0.1 80 ::1 0 127.0.0.1"),
+}''', "0 5 1 hello | 0 1 net | 1 1 m 1 | 0 127.0.0.1 80 ::1 0 127.0.0.1"),
     Works("time-and-process", r'''#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -238,39 +241,89 @@ int f(char *b, const char *d) {
   struct { struct rusage r; char guard[32]; } u; memset(&u, 7, sizeof u); getrusage(RUSAGE_SELF, &u.r); int bad = 0; for (int i = 0; i < 32; i++) bad += u.guard[i] != 7;
   struct utsname name; uname(&name); struct rlimit lim; unsigned char rnd[32] = {0}; int some = 0; getentropy(rnd, 16); getrandom(rnd + 16, 16, 0); for (int i = 0; i < 32; i++) some |= rnd[i];
   setenv("VIS_PROBE", "yes", 1); int n = strerror_r(ENOENT, out, sizeof out); int bsearching = -1; char words[3][4] = {"b", "c", "a"}; qsort_r(words, 3, 4, by_name, &bsearching);
-  void *self = dlopen(NULL, RTLD_NOW); void *mem = 0; int align = posix_memalign(&mem, 256, 100) || ((unsigned long)mem & 255); iconv_t ic = iconv_open("UTF-8", "ISO-8859-1"); char latin[] = "\xe9", *in = latin, utf[8] = {0}, *to = utf; size_t left = 1, room = 8; iconv(ic, &in, &left, &to, &room); iconv_close(ic);
+  void *self = dlopen(NULL, RTLD_NOW); void *mem = 0; int align = posix_memalign(&mem, 256, 100) || ((unsigned long)mem & 255); iconv_t ic = iconv_open("UTF-8", "ASCII"); char latin[] = "e", *in = latin, utf[8] = {0}, *to = utf; size_t left = 1, room = 8; iconv(ic, &in, &left, &to, &room); iconv_close(ic);
   char *tok = strtok_r(list, ",;", &save); char *tok2 = strtok_r(NULL, ",;", &save), *sep = (char[]){"p:q"}; char *made = 0; asprintf(&made, "%d-%s", 12, strsep(&sep, ":"));
   sprintf(b, "%d %ld %d | %d %d | %s %d %d %d | %s %d %s %s%s%s | %d %d %s | %s %s %s %s %d %d %d", m.tm_hour, (long)timegm(&k) - t, ns >= 2000000, bad, u.r.ru_maxrss > 0, name.sysname, getrlimit(RLIMIT_NOFILE, &lim), some != 0, sysconf(_SC_PAGESIZE) == getpagesize(), getenv("VIS_PROBE"), n, out, words[0], words[1], words[2],
     self != 0 || dlerror() != 0, align, utf, tok, tok2, sep, made, strcasecmp("AbC", "aBc"), ffs(8), (int)strnlen("abcdef", 4));
   free(mem); free(made); return getpid() > 0;
-}''', MAIN, "1 22 0 1 | 0 1 | Linux 0 1 1 | yes 0 No such file or directory cba | 1 0 \u00e9 | a b q 12-p 0 4 4"),
+}''', "1 22 0 1 | 0 1 | Linux 0 1 1 | yes 0 No such file or directory cba | 1 0 e | a b q 12-p 0 4 4"),
     Works("atexit", r'''#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 static void last(void) { printf(" last"); fflush(stdout); }
 static void first(void) { printf(" first"); fflush(stdout); }
-int f(char *b, const char *d) { (void)d; int (*g)(void (*)(void)) = atexit; b[0] = 'x'; return atexit(last) | g(first) | pthread_atfork(0, 0, 0); }''', MAIN, "0 x first last"),
+int f(char *b, const char *d) { (void)d; int (*g)(void (*)(void)) = atexit; b[0] = 'x'; return atexit(last) | g(first) | pthread_atfork(0, 0, 0); }''', "0 x first last"),
 ]  # fmt: skip
 
 
+MACHINES = [
+    pytest.param((arch, libc), id=f"{arch}-{libc}", marks=[] if arch == "x86_64" else [pytest.mark.cross])
+    for arch in ("x86_64", "aarch64", "riscv64")
+    for libc in ("gnu", "musl")
+]
+MANIFEST = """
+[package]
+name = "probe"
+version = "1.0"
+summary = "A probe"
+license = "MIT"
+[build]
+sources = ["*.c"]
+[exports]
+headers = ["api.h"]
+"""
+
+
 @pytest.fixture(scope="module")
-def built() -> dict[str, tuple[Package, Path]]:
-    """Packages by case: each is built once, and compiled for three architectures."""
-    return {}
-
-
-@pytest.mark.parametrize("arch", SLOTS)
-@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in WORKS])
-def test_the_same_answer_everywhere(
-    case: Works, arch: str, built: dict[str, tuple[Package, Path]], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    if case.name not in built:
-        directory = tmp_path_factory.mktemp(case.name)
-        built[case.name] = package(directory, case.header, case.source), directory
-    made, directory = built[case.name]
+def built(tmp_path_factory: pytest.TempPathFactory) -> VerifiedPackage:
+    """One package with a function for each case."""
+    directory = tmp_path_factory.mktemp("platform")
+    prototypes = [f"int f{number}(char *b, const char *d);\n" for number in range(len(WORKS))]
+    (directory / "api.h").write_text("".join(prototypes))
+    for number, case in enumerate(WORKS):
+        (directory / f"c{number}.c").write_text(f'#define f f{number}\n{case.source}\n')
+    (directory / "visget.toml").write_text(MANIFEST)
+    made = build_package(read_project(directory), cache=directory / "cache").package
     assert made.manifest.platform == 2
-    (directory / arch).mkdir(exist_ok=True)
-    (directory / arch / "api.h").write_text(case.header + "\n")
-    done = run_with(case.driver, installed(made, arch), arch, directory / arch)
+    return verify_package(made, sign_package(made, KEY), [KEY.public])
+
+
+@pytest.fixture(scope="module", params=MACHINES)
+def answers(
+    request: pytest.FixtureRequest, built: VerifiedPackage, tmp_path_factory: pytest.TempPathFactory
+) -> list[str]:
+    """What a program says that calls each function, on one machine."""
+    arch, libc = request.param
+    directory = tmp_path_factory.mktemp(f"{arch}-{libc}")
+    prototypes = "".join(f"int f{number}(char *, const char *);\n" for number in range(len(WORKS)))
+    calls = "".join(
+        f'memset(b, 0, 4096); r = f{number}(b, "."); printf("%s%d %s", {number} ? "\\n" : "", r, b); fflush(stdout);\n'
+        for number in range(len(WORKS))
+    )
+    driver = f"#include <stdio.h>\n#include <string.h>\n{prototypes}"
+    driver += f"int main(void) {{ static char b[4096]; int r;\n{calls}return 0; }}\n"
+    done = run_on(driver, compile_package(built, baseline(arch, libc)).object, arch, libc, directory)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == (native(directory, case.driver) if case.wants is None else case.wants)
+    return done.stdout.split("\n")
+
+
+def run_on(driver: str, native: bytes, arch: str, libc: str, directory: Path) -> subprocess.CompletedProcess[str]:
+    """Link the object with the C program `driver` and that C library, and run it; skip where that is impossible."""
+    run = []
+    if arch != "x86_64":
+        emulator = shutil.which(f"qemu-{arch}") or shutil.which(f"qemu-{arch}-static")
+        system = Path(f"/usr/{arch}-linux-gnu")
+        if emulator is None or not (system.exists() or libc == "musl"):
+            pytest.skip(f"no qemu-{arch}, or no glibc for it")
+        run = [emulator, "-L", str(system)] if libc == "gnu" else [emulator]
+    (directory / "library.o").write_bytes(native)
+    (directory / "main.c").write_text(driver)
+    target = f"{arch}-linux-{libc}" + (".2.34" if libc == "gnu" else "")
+    link = [str(zig()), "cc", "-target", target, "-O1", "-g0", "-w", "main.c", "library.o", "-o", "program", "-lm"]
+    subprocess.run(link, check=True, timeout=300, cwd=directory)
+    return subprocess.run([*run, "./program"], capture_output=True, text=True, check=False, timeout=120, cwd=directory)
+
+
+@pytest.mark.parametrize("number", [pytest.param(number, id=case.name) for number, case in enumerate(WORKS)])
+def test_the_same_answer_everywhere(number: int, answers: list[str]) -> None:
+    assert answers[number] == WORKS[number].wants
