@@ -22,7 +22,10 @@ from visget.toolchain.buildtools import Step
 _POLL = 0.2
 _PATIENCE = 5.0
 _TAIL = 25
+_ERRORS = 8
 _READ = 1 << 16
+# An error of a compiler, of make, of CMake; not the name of a file such as error.c.
+_ERROR = re.compile(r"\b(?:fatal )?error(?:\[[A-Z]+-\d+\])?: |^CMake Error|undefined reference to|\*\*\* \[")
 # ninja: [12/345], make under cmake: [ 12%]
 _COUNTED = re.compile(r"^\[(\d+)/(\d+)\]", re.MULTILINE)
 _PERCENT = re.compile(r"^\[ *(\d+)%\]", re.MULTILINE)
@@ -113,11 +116,17 @@ def _failure(step: Step, status: int, log: Path, start: int) -> BuildError:
     with log.open("rb") as file:
         file.seek(start)
         text = _CONTROL.sub("", file.read().decode("utf-8", "replace"))
-    lines = text.splitlines()
+    lines = _telling(text.splitlines())
     ended = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
     return BuildError(
         f"{Path(step.command[0]).name} {ended} while {step.phase}",
         where=str(log),
         hint="the file has the whole output",
-        details={"stderr": "\n".join(lines[-_TAIL:]) + "\n", "log": str(log), "command": list(step.command)},
+        details={"stderr": "\n".join(lines) + "\n", "log": str(log), "command": list(step.command)},
     )
+
+
+def _telling(lines: list[str]) -> list[str]:
+    """Return the last lines, and the errors before them: in a parallel build the first one is far above the end."""
+    earlier = [line for line in lines[:-_TAIL] if _ERROR.search(line)]
+    return [*earlier[:_ERRORS], *(["..."] if earlier else []), *lines[-_TAIL:]]

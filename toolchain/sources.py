@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from visget.digest import Digest
 from visget.download import NetworkOptions
@@ -163,12 +163,23 @@ def find_headers(project: Project, root: Path, include: Sequence[str] | None = N
             raise project.wrong(
                 key,
                 f"there is no {name!r} in build.include or the source tree",
-                "write the name as a program includes it, and list its directory in build.include",
+                _header_hint(root, name),
             )
         with _at(project, key):
             inside(root, (place / name).relative_to(root).as_posix())
         found[name] = place / name
     return found
+
+
+def _header_hint(root: Path, name: str) -> str:
+    """Say where in the tree there is a header of that name."""
+    found = sorted(path.relative_to(root).as_posix() for path in root.rglob(PurePosixPath(name).name))
+    directories = [path.removesuffix(f"/{name}") for path in found if path.endswith(f"/{name}")]
+    if directories:
+        return f"it is in {', '.join(directories[:4])}: write include = [{directories[0]!r}]".replace("'", '"')
+    if found:
+        return f"there is {', '.join(found[:4])}; write the name as a program includes it"
+    return "write the name as a program includes it, and list its directory in build.include"
 
 
 def find_text(project: Project, root: Path, name: str, key: Place = ("package",)) -> Path:

@@ -279,6 +279,27 @@ def test_a_failing_build_shows_its_end_and_keeps_its_log(tmp_path: Path) -> None
     assert list((tmp_path / "tiny-cache" / "builds").iterdir()) == []
 
 
+def test_an_error_far_above_the_end_is_shown(tmp_path: Path) -> None:
+    needs("make")
+    rules = MAKEFILE.replace("all: libtiny.a", "all: noise libtiny.a\nnoise:") + (
+        "\tsleep 0; for i in 1 2 3 4 5 6 7 8 9 a b c d e f g h i j k l m n o p q r s t; do echo error.c $$i; done\n"
+    )
+    rules = rules.replace("noise:", "noise: early\n\tseq 100; false\nearly:\n\t-$(CC) -c bad.c\nunused:")
+    root = tiny(tmp_path / "tiny", "make", files={"Makefile": rules, "bad.c": "int f( {\n"})
+    lines = str(failing(root).details["stderr"]).splitlines()
+    assert "bad.c:1:8: error:" in lines[0] and "..." in lines
+    assert lines[-2] == "100" and "error.c 1" not in lines
+
+
+def test_a_header_in_another_directory_is_pointed_to(tmp_path: Path) -> None:
+    needs("make")
+    root = tiny(tmp_path / "tiny", "make", files={"public/deep/more.h": "int more(void);\n"})
+    (root / "visget.toml").write_text((root / "visget.toml").read_text().replace('["tiny.h"]', '["deep/more.h"]'))
+    with pytest.raises(UsageError) as caught:
+        build_tiny(root)
+    assert caught.value.hint == 'it is in public: write include = ["public"]'
+
+
 def test_failing_tests_are_an_error(tmp_path: Path) -> None:
     needs("make")
     root = tiny(tmp_path / "tiny", "make", files={"check.c": "int main(void) { return 3; }\n"})
