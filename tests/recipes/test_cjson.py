@@ -27,7 +27,7 @@ def random_document(rng: random.Random, depth: int = 0) -> object:
     if kind == 2:
         return rng.choice([rng.gauss(0, 1), rng.gauss(0, 1) * 1e200, rng.gauss(0, 1) * 1e-300, 0.1, 1 / 3])
     if kind in (3, 4):
-        return "".join(rng.choice("abc \"\\/\n\t\u00e9\u4e2d\U0001f600") for _ in range(rng.randrange(12)))
+        return "".join(rng.choice('abc "\\/\n\t\u00e9\u4e2d\U0001f600') for _ in range(rng.randrange(12)))
     if kind == 5:
         return [random_document(rng, depth + 1) for _ in range(rng.randrange(5))]
     return {f"k{n}": random_document(rng, depth + 1) for n in range(rng.randrange(5))}

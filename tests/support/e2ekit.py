@@ -109,6 +109,8 @@ class Shelf:
         if name in self._missing:
             pytest.skip(self._missing[name])
         if name not in self._published:
+            for dependency in read_project(RECIPES / name).dependencies:
+                self.package(dependency.name)
             try:
                 self._fetch(name)
             except (NetworkError, UnsupportedError, NotFoundError) as error:
