@@ -243,7 +243,7 @@ def prepare_tools(place: Workplace, programs: Programs) -> None:
     write_platform(place.stand_in)
     with translated("prepare the build", place.scratch):
         place.toolchain.write_text(cmake_toolchain(tools, [str(root) for root in place.roots]), encoding="utf-8")
-        place.native.write_text(meson_native(tools), encoding="utf-8")
+        place.native.write_text(meson_native(tools, str(place.toolchain)), encoding="utf-8")
         place.site.write_text(config_site(), encoding="utf-8")
         for name, text in machine_scripts(place).items():
             (place.tools / name).write_text(text, encoding="utf-8")

@@ -90,10 +90,16 @@ def cmake_toolchain(tools: Mapping[str, str], roots: Sequence[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def meson_native(tools: Mapping[str, str]) -> str:
-    """Return the text of a native file for Meson (no cross file: what it builds runs here)."""
+def meson_native(tools: Mapping[str, str], toolchain: str) -> str:
+    """Return the text of a native file for Meson (no cross file: what it builds runs here).
+
+    Args:
+        tools: the path of each tool.
+        toolchain: the path of the toolchain file for CMake, which Meson asks for packages too.
+    """
     names = {"c": "cc", "cpp": "c++", "ar": "ar", "ranlib": "ranlib", "nm": "nm"}
     lines = [f"{key} = '{_quoted(tools[name])}'" for key, name in names.items()]
+    lines += ["[properties]", f"cmake_toolchain_file = '{_quoted(toolchain)}'"]
     return "[binaries]\n" + "\n".join(lines) + "\n"
 
 

@@ -117,8 +117,9 @@ def _arguments(name: str, arguments: Sequence[str], place: Path, tools: dict[str
         write_once(path, cmake_toolchain(tools, [str(place), *_prefixes(given)]))
         return [f"-DCMAKE_TOOLCHAIN_FILE={path}", *given]
     if name == "meson" and (not given or given[0] == "setup" or (given[0] not in _MESON and given[0][0] != "-")):
-        path = place / "native.ini"
-        write_once(path, meson_native(tools))
+        path, toolchain = place / "native.ini", place / "toolchain-meson.cmake"
+        write_once(toolchain, cmake_toolchain(tools, [str(place)]))
+        write_once(path, meson_native(tools, str(toolchain)))
         rest = given[1:] if given[:1] == ["setup"] else given
         return ["setup", "--native-file", str(path), *rest]
     return given

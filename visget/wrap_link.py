@@ -153,12 +153,12 @@ def _still_needed(
 
 
 def _reason(name: str) -> str:
-    from visget.format.refused_imports import WRONG
+    from visget.format.rules_imports import why_not
 
-    known = WRONG.get(name)
-    if known is not None:
-        return f"{name}: {known.why}. {known.instead}"
-    return "define it in this library, or leave out what uses it; docs/spec/platform.md lists what every machine has"
+    found = why_not(name, program=True)
+    if found is None or found[0] == "VIS-501":
+        return "define it in this library, or leave out what uses it; docs/spec/platform.md lists what every machine has"
+    return f"{found[1]}. {found[2]}"
 
 
 def _refuse_machine_code(command: Command, inputs: Inputs) -> None:

@@ -72,12 +72,16 @@ def _compile(unit: Unit, target: Target) -> bytes:
     # These load LLVM.
     from visget.format.module import parse_bitcode, text_of
     from visget.installer.codegen import Machine, generate_unit
+    from visget.toolchain.driver_compile import ziglang
     from visget.toolchain.normalise import neutral_text
+    from visget.toolchain.runtime_library import with_runtime
 
     if is_bitcode(unit.data):
         text = neutral_text(text_of(parse_bitcode(unit.data)))
     else:
         text = unit.data.decode("utf-8", "surrogateescape")
+    # As in a package: the same arithmetic on every machine, and no compiler's run-time library.
+    text = with_runtime(text, ziglang())
     machine = Machine(triple=target.triple, cpu=target.cpu, features=target.flattened, level=LEVEL)
     return generate_unit(text, machine)
 
