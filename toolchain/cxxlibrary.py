@@ -41,7 +41,7 @@ OWN = CXX_HEADERS.parent
 """Our own sources and headers of the run-time library."""
 
 _ABI, _STD = "libcxxabi/src", "libcxx/src"
-_FORMAT = 1
+_FORMAT = 2
 
 
 def _sources(directory: str, names: str) -> tuple[str, ...]:
@@ -86,6 +86,9 @@ SETS: tuple[tuple[str, ...], ...] = (
     _sources(_ABI, "cxa_demangle"),
 )
 """The sources, in sets: a set is compiled when something is missing that those before it do not define."""
+
+_FOR_SIZE = frozenset(source for sources in SETS[3:] for source in sources)
+"""Much code, little of which is ever busy: every machine that installs a package compiles it."""
 
 _OPTIONS = CompileOptions(
     cxx_standard="c++23",
@@ -165,7 +168,8 @@ class CxxLibrary:
 
     def _compile(self, compilers: Compilers, source: str) -> str:
         path = _path_of(self.frontend, source)
-        command = [*self.frontend.command, *_flags(self.frontend), "-S", "-emit-llvm", "-o", "-", str(path)]
+        size = ["-Os"] if source in _FOR_SIZE else []
+        command = [*self.frontend.command, *_flags(self.frontend), *size, "-S", "-emit-llvm", "-o", "-", str(path)]
         with tempfile.TemporaryDirectory(prefix="visget-cxx-") as scratch:
             ran = compilers.run(command, cwd=Path(scratch))
         if ran.returncode != 0:

@@ -52,8 +52,8 @@ def escaping_exceptions(text: str, *, exports: Collection[str], lines: LineTable
             file=place.file if place else None,
             line=place.line if place else None,
             message=f"{shown}{more} may let a C++ exception out, which ends a program that is not written in C++",
-            remedy="Catch exceptions there and return an error. noexcept, in C++'s view of the header too, says that ending the "
-            "program is meant.",
+            remedy="Catch exceptions there and return an error. noexcept (in C++'s view of the header too) says that "
+            "ending the program is meant.",
         )
     ]
 

@@ -78,7 +78,8 @@ int waits() {
   });
   word.wait(0);
   room.acquire();
-  bool second = room.try_acquire_for(std::chrono::seconds(20)), third = room.try_acquire_for(std::chrono::milliseconds(5));
+  bool second = room.try_acquire_for(std::chrono::seconds(20));
+  bool third = room.try_acquire_for(std::chrono::milliseconds(5));
   std::unique_lock guard(lock);
   changed.wait(guard, [&] { return ready; });
   guard.unlock();

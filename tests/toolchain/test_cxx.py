@@ -20,7 +20,11 @@ LANGUAGE = """
 struct Base { virtual ~Base() {} };
 struct Derived : Base {};
 static int thrown(Base *base) { if (!dynamic_cast<Derived *>(base)) throw 7; return 1; }
-int one(int kind) { Base base; Derived derived; try { return thrown(kind ? &derived : &base); } catch (int n) { return n; } }
+int one(int kind) {
+  Base base;
+  Derived derived;
+  try { return thrown(kind ? &derived : &base); } catch (int n) { return n; }
+}
 """
 HEADER = "int one(int kind);"
 
