@@ -7,6 +7,8 @@ artifact already, which then went through all of this when it was made.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from visget.cache.content import workspace
 from visget.cache.store import Store
 from visget.format.package import VerifiedPackage
@@ -14,6 +16,7 @@ from visget.installer.detect import host_target
 from visget.installer.install import obtain_native, plan_package
 from visget.installer.limits import DEFAULT_LIMITS, Limits
 from visget.installer.linkers import Linker
+from visget.installer.plan import Dependency
 from visget.progress import SILENT, Progress
 
 
@@ -24,21 +27,30 @@ def try_package(
     linker: Linker | None,
     limits: Limits = DEFAULT_LIMITS,
     progress: Progress = SILENT,
+    dependencies: Sequence[Dependency] = (),
 ) -> None:
     """Compile `verified` for this machine and check its answers, as an installation does.
 
     Args:
-        verified: the package, which has no dependencies.
+        verified: the package.
         store: the user's store.
         linker: what links it.
         limits: what the workers may use.
         progress: told what is being done.
+        dependencies: what it is linked with, in the user's store.
 
     Raises:
         VisgetError: as obtain_native().
     """
     target = host_target()
-    if plan_package(verified, target, store, linker=linker, limits=limits).cached:
+    if plan_package(verified, target, store, linker=linker, limits=limits, dependencies=dependencies).cached:
+        return
+    if dependencies:
+        # Where the artifacts are that it is linked with; it goes as soon as it has proved itself.
+        entry = obtain_native(
+            verified, target, store, linker=linker, limits=limits, progress=progress, dependencies=dependencies
+        ).entry
+        store.remove_native(entry.key)
         return
     # Not in a directory for temporary files, from which libraries often may not be loaded.
     with store.in_use(), workspace(store.root) as directory:

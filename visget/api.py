@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from visget.building import build
 from visget.cache.environment import Environment, Installed
 from visget.config import Settings, read_settings
 from visget.errors import CompileError, NotFoundError, RefusedError, VisgetError
@@ -18,17 +19,15 @@ from visget.installing import InstallResult
 from visget.loading import load, not_installed, path, resolve
 from visget.names import Requirement, parse_name, parse_version
 from visget.progress import SILENT, Progress
-from visget.wiring import limits_of, linker_of, network_of, store_of, target_of
+from visget.wiring import limits_of, linker_of, store_of, target_of
 
 if TYPE_CHECKING:
     from visget.format.findings import Finding
     from visget.format.keys import SecretKey
     from visget.format.package import Package, VerifiedPackage
-    from visget.installer.plan import Plan
+    from visget.installer.plan import Dependency, Plan
     from visget.installer.receipt import Linking
     from visget.registry.directory import Published
-    from visget.toolchain.builder import BuildResult
-    from visget.toolchain.inputs import Given
 
 
 __all__ = [
@@ -53,56 +52,6 @@ __all__ = [
 
 
 # ---- authors ---------------------------------------------------------------------------------------------
-
-
-def build(project: Path, *, output: Path | None = None, settings: Settings | None = None,
-          progress: Progress = SILENT, colour: bool = False, given: Given | None = None, test: bool = False,
-          keep: bool = False, using: Sequence[Path] = (), registry: str | None = None
-          ) -> tuple[BuildResult, Path]:  # fmt: skip
-    """Build the project whose visget.toml is at `project` and write ``NAME-VERSION.vis``.
-
-    Args:
-        project: a visget.toml, or the directory that holds it.
-        output: the directory to write into; None means ``dist`` beside visget.toml.
-        colour: whether clang may use colours in its messages.
-        given: what is compiled or taken in the place of what [build] says.
-        test: whether the library's own tests are run, where its own build system builds it.
-        keep: whether the directory of its build stays.
-        using: package files of dependencies, in the place of what a registry has.
-        registry: where the other dependencies come from; None means the configured one.
-
-    Raises:
-        UsageError: visget.toml is wrong. BuildError: clang refused a source. RefusedError: a VIS rule is broken.
-    """
-    from dataclasses import replace
-
-    from visget.building import surroundings_of
-    from visget.files import atomic_write, translated
-    from visget.toolchain.builder import build_package
-    from visget.toolchain.project import read_project
-
-    settings = settings or read_settings()
-    path = project / "visget.toml" if project.is_dir() else project
-    parsed = read_project(path, given=given is not None, headers=given is not None and bool(given.headers))
-    if given is not None:  # it is here already
-        parsed = replace(parsed, source=None)
-    elif test and parsed.build.system == "sources":
-        raise parsed.wrong(("build",), "there are no tests to run: visget itself compiles this library",
-                           "leave out --test; [[vector]] tables are tests that travel with the package")
-    with surroundings_of(
-        parsed, given=using, registry=registry, settings=settings, progress=progress
-    ) as surroundings:  # fmt: skip
-        result = build_package(
-            parsed, given=given, test=test, keep=keep, cc=settings.cc, jobs=settings.jobs, cache=settings.cache,
-            network=network_of(settings), progress=progress, colour=colour, surroundings=surroundings,
-        )  # fmt: skip
-    manifest = result.package.manifest
-    directory = output or path.parent / "dist"
-    written = directory / f"{manifest.name}-{manifest.version}.vis"
-    with translated("write the package", written):
-        directory.mkdir(parents=True, exist_ok=True)
-        atomic_write(written, result.data)
-    return result, written
 
 
 def check(path: Path, *, settings: Settings | None = None) -> tuple[Package, list[Finding]]:
@@ -208,7 +157,7 @@ def publish(path: Path, *, key: Path | SecretKey, registry: str | None = None, t
         key: the author's signing key, or its file when that is not encrypted.
         registry: name or directory of the registry; None means the configured one.
         trial: first do with it on this machine all that an installation does, its test vectors included, and keep
-            nothing of that; otherwise, and for a package with dependencies, only the VIS rules are checked.
+            nothing of that; otherwise only the VIS rules are checked.
 
     Raises:
         FormatError: the package is malformed.
@@ -232,10 +181,8 @@ def publish(path: Path, *, key: Path | SecretKey, registry: str | None = None, t
     package = open_package_file(path)
     check_contents(package)
     signed = sign_package(package, secret)
-    if trial and package.manifest.dependencies:
-        progress.note("its test vectors are not run: that needs what it depends on")
-    if trial and not package.manifest.dependencies:
-        _try(verify_package(package, signed, [secret.public]), path, settings, progress)
+    if trial:
+        _try(verify_package(package, signed, [secret.public]), path, registry, settings, progress)
     else:
         _refuse_rule_breaker(path, settings)
     progress.step("publishing", f"{package.manifest.name} {package.manifest.version}")
@@ -244,14 +191,31 @@ def publish(path: Path, *, key: Path | SecretKey, registry: str | None = None, t
     return put(directory, package, envelope, keys=room_of(settings, directory), claim=claim)
 
 
-def _try(verified: VerifiedPackage, path: Path, settings: Settings, progress: Progress) -> None:
+def _try(
+    verified: VerifiedPackage, path: Path, registry: str | None, settings: Settings, progress: Progress
+) -> None:
     """Let the package go through what an installation here would do."""
+    store = store_of(settings)
+    needs: Sequence[Dependency] = ()
+    with store.in_use():
+        if verified.package.manifest.dependencies:
+            from visget.requiring import compile_needs
+
+            needs = compile_needs(verified.package, registry, settings=settings, progress=progress)
+        _try_with(verified, needs, path, settings, progress)
+
+
+def _try_with(
+    verified: VerifiedPackage, needs: Sequence[Dependency], path: Path, settings: Settings, progress: Progress
+) -> None:
     from visget.installer.detect import host_target
     from visget.installer.trial import try_package
 
-    linker = linker_of(settings, host_target())
+    linker, store = linker_of(settings, host_target()), store_of(settings)
     try:
-        try_package(verified, store_of(settings), linker=linker, limits=limits_of(settings), progress=progress)
+        try_package(
+            verified, store, linker=linker, limits=limits_of(settings), progress=progress, dependencies=needs
+        )
     except RefusedError as error:
         if "findings" in error.details:
             _refuse_rule_breaker(path, settings)

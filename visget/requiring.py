@@ -313,6 +313,28 @@ def compile_chain(
     return there
 
 
+def compile_needs(
+    package: Package, registry: str | None, *, settings: Settings, progress: Progress
+) -> list[Dependency]:
+    """Compile what `package` needs, for this machine and from the given registry, and return what it is linked with.
+
+    Raises:
+        VisgetError: as obtain_chain().
+    """
+    from visget.installer.detect import host_target
+    from visget.wiring import store_of
+
+    wanted = [
+        Wanted(requirement=Requirement.parse(text), registry=settings.location(registry))
+        for text in package.manifest.dependencies
+    ]
+    with Shelves(settings, progress) as shelves:
+        chosen = resolve(wanted, shelves)
+        packages = [obtain_candidate(one, shelves, settings=settings, progress=progress).verified for one in chosen]
+    there = compile_chain(packages, store_of(settings), host_target(), settings=settings, progress=progress)
+    return [there[name][0] for name in needed(package)]
+
+
 def plan_needs(chain: Chain, store: Store, target: Target, *, settings: Settings,
                linking: Linking = "shared") -> Iterator[Dependency]:  # fmt: skip
     """Yield what the package that was asked for would be linked with; nothing is compiled."""

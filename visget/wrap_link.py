@@ -30,7 +30,7 @@ BITCODE_SUFFIX = ".bc"
 """What is appended to the name of a shared library for the name of its bitcode."""
 
 PREFIX_FILE = "visget-prefix.json"
-"""What the directory has in which a build finds its dependencies (visget/building.py)."""
+"""What the directory has in which a build finds its dependencies (visget/surroundings.py)."""
 
 _PATH = f"{os.defpath}:/usr/local/bin"
 _DRIVERS = ("cc", "gcc", "clang")
@@ -157,7 +157,7 @@ def _reason(name: str) -> str:
 
     found = why_not(name, program=True)
     if found is None or found[0] == "VIS-501":
-        return "define it in this library, or leave out what uses it; docs/spec/platform.md lists what every machine has"
+        return "define it here, or leave out what uses it; docs/spec/platform.md lists what every machine has"
     return f"{found[1]}. {found[2]}"
 
 

@@ -190,3 +190,13 @@ def test_a_build_system_finds_and_runs_what_it_is_built_on(author, system):
     tree = project(author.root / system, STAT | files, STAT_TOML % (">=1,<2", build))
     built = author.json("build", tree)
     assert sorted(built["uses"]["pair"]) == ["pair_cmp", "pair_new", "pair_sum"]
+
+
+def test_publishing_tries_a_package_on_what_it_needs(author):
+    wrong = (STAT_TOML % (">=1,<2", SOURCES)).replace("int = 42", "int = 41")
+    wrong = wrong.replace('version = "1.0"', 'version = "1.1"')
+    built = author.json("build", project(author.root / "untrue", STAT, wrong))
+    done = author.finished("publish", built["file"], code=1)
+    assert "returned 42, not 41" in done.stderr
+    done = author.finished("publish", built["file"], "--no-check")
+    assert "published" in done.stdout
