@@ -27,7 +27,7 @@ _VISIBLE = re.compile(r"^define (?!internal )(?=[^\n@]*@vis_rt_)", re.MULTILINE)
 _FLAGS = ("-std=gnu17", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror")
 # LLVM must not find floating-point operations in the bits of a long double, for they would be calls of the very
 # functions that these are. Elsewhere the mark would spread with the code to callers, which then are not vectorised.
-_MORE_FLAGS = {"float128.c": ("-mno-implicit-float",)}
+_MORE_FLAGS = dict.fromkeys(("float128.c", "float128_math.c"), ("-mno-implicit-float",))
 
 
 def with_runtime(text: str, frontend: Frontend) -> str:
@@ -48,8 +48,15 @@ def with_runtime(text: str, frontend: Frontend) -> str:
 @functools.lru_cache(maxsize=64)
 def runtime_text(frontend: Frontend, routines: frozenset[str]) -> str:
     """Return a module in which `routines` can be seen, with what they need."""
-    files = sorted({ROUTINES[name].file for name in routines})
-    module = link([_compiled(frontend, name) for name in files])
+    texts: dict[str, str] = {}
+    wanted = {ROUTINES[name].file for name in routines}
+    while more := sorted(wanted - texts.keys()):
+        for name in more:
+            # Arithmetic on long doubles inside the run-time needs the run-time.
+            lowered = lower_operations(_compiled(frontend, name))
+            texts[name] = lowered.text
+            wanted |= {ROUTINES[routine].file for routine in lowered.routines}
+    module = link([text for _, text in sorted(texts.items())])
     module = parse_text(internal_text(text_of(module), routines))
     run_passes(module, LIGHT)
     run_passes(module, SWEEP)

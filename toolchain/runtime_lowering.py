@@ -46,6 +46,8 @@ _INTRINSICS = {
     "sqrt.f128": "sqrttf", "minnum.f128": "fmintf", "maxnum.f128": "fmaxtf", "minimumnum.f128": "fmintf",
     "maximumnum.f128": "fmaxtf", "ldexp.f128.i32": "ldexptf",
 }  # fmt: skip
+_WHOLE_CALL = re.compile(r"l{0,2}(rint|round)\.i(\d+)\.f128\Z")
+_WHOLES = {"rint": "roundeventf", "round": "roundtf"}
 # On 16 bits: calculated in float by the intrinsic of the same name.
 _IN_FLOAT = {
     "fabs", "sqrt", "floor", "ceil", "trunc", "rint", "nearbyint", "round", "roundeven", "copysign", "minnum", "maxnum",
@@ -276,6 +278,16 @@ class Lowering:
             product = self._fresh()
             yield f"{product} = {self._routine('multf3', *values[:2])}"
             yield f"{result} = {self._routine('addtf3', product, values[2])}"
+        elif (rounding := _WHOLE_CALL.match(name)) is not None:
+            nearest = self._fresh()
+            yield f"{nearest} = {self._routine(_WHOLES[rounding[1]], *values)}"
+            yield from self._integer_of(result, "s", "fp128", nearest, int(rounding[2]))
+        elif name == "modf.f128":
+            fraction, integral, pair = (self._fresh() for _ in range(3))
+            yield f"{fraction} = {self._routine('modftf', *values)}"
+            yield f"{integral} = {self._routine('trunctf', *values)}"
+            yield f"{pair} = insertvalue {{ fp128, fp128 }} poison, fp128 {fraction}, 0"
+            yield f"{result} = insertvalue {{ fp128, fp128 }} {pair}, fp128 {integral}, 1"
         elif (small := _SMALL_CALL.match(name)) is not None:
             yield from self._small_call(result, small[1], _FLOATS[small[2]], values)
         elif name == "smul.with.overflow.i128":

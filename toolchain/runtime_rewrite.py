@@ -38,22 +38,22 @@ class Lowered:
 
 def lower_operations(text: str) -> Lowered:
     """Return the module `text` without the operations that need a compiler's run-time library."""
-    text = _by_name(text)
+    text, named = _by_name(text)
     lowering = Lowering(1 + max((int(number) for number in _FRESH.findall(text)), default=-1))
     if "@llvm.powi." in text or _CONCERNED.search(text):
         text = "\n".join(line for old in text.split("\n") for line in lowering.lines(old))
     if "fp128" in text:
         plain = frozenset(number for number, held in _GROUP.findall(text) if "noimplicitfloat" in held)
         text = _DEFINITION.sub(lambda found: _without_float_tricks(found, plain), text)
-    named = {name for name in BY_NAME.values() if f"@{name}(" in text}
     defined = set(re.findall(r"^define [^\n]*?@(vis_rt_\w+)\(", text, re.M))
     declared = set(re.findall(r"^declare [^\n]*?@((?:vis_rt_|llvm\.)[\w.]+)\(", text, re.M))
-    lines = lowering.intrinsics | {name: ROUTINES[name].declaration for name in lowering.used - defined}
+    used = lowering.used | named
+    lines = lowering.intrinsics | {name: ROUTINES[name].declaration for name in used - defined}
     missing = sorted(lines.keys() - declared)
     if missing:
         text = text.rstrip("\n") + "\n\n" + "".join(f"{lines[name]}\n" for name in missing)
     declared &= ROUTINES.keys()
-    return Lowered(text=text, routines=frozenset((lowering.used | named | declared) - defined))
+    return Lowered(text=text, routines=frozenset((used | declared) - defined))
 
 
 def _without_float_tricks(found: re.Match[str], plain: frozenset[str]) -> str:
@@ -70,19 +70,27 @@ def _without_float_tricks(found: re.Match[str], plain: frozenset[str]) -> str:
     return f"{head[:end]} noimplicitfloat{head[end:]}{rest}"
 
 
-def _by_name(text: str) -> str:
-    """Rename what is called by name, unless the module has functions of these names itself."""
+def _by_name(text: str) -> tuple[str, set[str]]:
+    """Rename what is called by name, unless the module has such functions itself; return the new names too."""
     wanted = set(_NAMED.findall(text))
+    if wanted:
+        wanted -= set(re.findall(r"^define [^\n]*?@(\w+)\(", text, re.M))
     if not wanted:
-        return text
-    own = set(re.findall(r"^define [^\n]*?@(__\w+)\(", text, re.M))
+        return text, set()
+    # Two of them may become one, so the declarations are made anew.
+    text = re.sub(rf"^declare [^\n]*@(?:{'|'.join(sorted(wanted))})\([^\n]*\n", "", text, flags=re.M)
+    renamed: set[str] = set()
 
     def rename(found: re.Match[str]) -> str:
-        return found[0] if found[1] in own else f"@{BY_NAME[found[1]]}"
+        if found[1] not in wanted:
+            return found[0]
+        renamed.add(BY_NAME[found[1]])
+        return f"@{BY_NAME[found[1]]}"
 
+    needles = tuple(f"@{name}" for name in wanted)
     lines = text.split("\n")
     for number, line in enumerate(lines):
-        if "@__" in line:
+        if any(needle in line for needle in needles):
             masked, strings = mask(line)
             lines[number] = unmask(_NAMED.sub(rename, masked), strings)
-    return "\n".join(lines)
+    return "\n".join(lines), renamed

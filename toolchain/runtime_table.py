@@ -52,6 +52,12 @@ float128.c      fp128 (double)              extenddftf2
 float128.c      double (fp128)              trunctfdf2
 float128.c      float (fp128)               trunctfsf2
 float128.c      zeroext i16 (fp128)         trunctfhf2 trunctfbf2
+float128_math.c  signext i32 (fp128)        fpclassifytf signbittf ilogbtf
+float128_math.c  fp128 (fp128)              logbtf modftf
+float128_math.c  fp128 (fp128, fp128)       fdimtf nextaftertf remaindertf
+float128_math.c  fp128 (fp128, i64)         scalblntf
+float128_math.c  fp128 (fp128, ptr)         frexptf
+float128_math.c  fp128 (ptr)                nantf
 half.c          float (i16 zeroext)         extendhfsf2
 half.c          zeroext i16 (float)         truncsfhf2 truncsfbf2
 half.c          zeroext i16 (double)        truncdfhf2 truncdfbf2
@@ -75,10 +81,14 @@ def _rows() -> dict[str, Routine]:
 ROUTINES: dict[str, Routine] = _rows()
 """The run-time, by name."""
 
+_BY_SAME_NAME = "muldc3 divdc3 mulsc3 divsc3 udivti3 umodti3 divti3 modti3 powisf2 powidf2".split()  # noqa: SIM905
+_LONG_DOUBLE = (  # noqa: SIM905
+    "logb fdim nextafter remainder scalbln frexp nan ilogb fmod fmax fmin sqrt trunc floor ceil round roundeven ldexp"
+).split()
 BY_NAME = {
-    f"__{name}": f"vis_rt_{name}"
-    for name in (
-        "muldc3", "divdc3", "mulsc3", "divsc3", "udivti3", "umodti3", "divti3", "modti3", "powisf2", "powidf2",
-    )
+    **{f"__{name}": f"vis_rt_{name}" for name in _BY_SAME_NAME},
+    **{f"{name}l": f"vis_rt_{name}tf" for name in _LONG_DOUBLE},
+    "scalbnl": "vis_rt_ldexptf", "rintl": "vis_rt_roundeventf", "nearbyintl": "vis_rt_roundeventf",
+    "dreml": "vis_rt_remaindertf", "__fpclassifyl": "vis_rt_fpclassifytf", "__signbitl": "vis_rt_signbittf",
 }  # fmt: skip
 """What clang or a package calls by name, and what stands for it."""

@@ -14,6 +14,7 @@
 #undef INFINITE
 #define whole_part quad_whole_part
 #include "float128.c"
+#include "float128_math.c"
 #define narrowed small_narrowed
 #include "half.c"
 #undef narrowed
@@ -279,6 +280,61 @@ static void definitions(void)
         same_wide("isfpclass", bits, i, vis_rt_isfpclasstf(a, 1 << i), i == kind);
 }
 
+static void mathematics(void)
+{
+    vis_quad a = quad(), b = quad(), got;
+    if (word() % 4 == 0)
+        b = number_of(bits_of(a) ^ (word() % 2 ? SIGN : 0) ^ (word() % 2 ? word() % 8 : 0));
+    vis_u128 bits = bits_of(a);
+    int power, kind = is_nan(bits) ? FP_NAN : a - a != 0 ? FP_INFINITE : a == 0 ? FP_ZERO
+        : a < number_of(ONE) && a > -number_of(ONE) ? FP_SUBNORMAL : FP_NORMAL;
+    same_wide("fpclassify", bits, 0, vis_rt_fpclassifytf(a), kind);
+    same_wide("signbit", bits, 0, vis_rt_signbittf(a), bits >> 127);
+    if (!is_nan(bits_of(vis_rt_nantf("7"))))
+        complain("nan", 0, 0, 0, 0, 0);
+    got = vis_rt_frexptf(a, &power);
+    if (kind == FP_NORMAL || kind == FP_SUBNORMAL) {
+        __float128 size = got < 0 ? -got : got;
+        same_quad("frexp", a, power, vis_rt_ldexptf(got, power), a);
+        if (!(size >= 0.5Q && size < 1))
+            complain("frexp", &a, &b, &got, &got, 16);
+        same_wide("ilogb", bits, 0, vis_rt_ilogbtf(a), power - 1);
+        same_quad("logb", a, a, vis_rt_logbtf(a), power - 1);
+    } else {
+        same_quad("frexp", a, a, got, a);
+        same_quad("logb", a, a, vis_rt_logbtf(a), kind == FP_NAN ? a : kind == FP_ZERO ? -1 / 0.0 : 1 / 0.0);
+        same_wide("ilogb", bits, 0, vis_rt_ilogbtf(a), kind == FP_INFINITE ? 0x7fffffff : -0x7fffffff - 1);
+    }
+    long far = (long)word() >> (word() % 2 ? 50 : 10);
+    same_quad("scalbln", a, far, vis_rt_scalblntf(a, far), vis_rt_ldexptf(a, far > 99999 ? 99999 : far < -99999 ? -99999 : far));
+    same_quad("modf", a, a, vis_rt_modftf(a) + vis_rt_trunctf(a), a);
+    same_quad("fdim", a, b, vis_rt_fdimtf(a, b), a != a || b != b ? a + b : a > b ? a - b : 0);
+    got = vis_rt_nextaftertf(a, b);
+    if (a == a && b == b && a != b) {
+        if (!(a < b ? got > a && got <= b : got < a && got >= b))
+            complain("nextafter", &a, &b, &got, &got, 16);
+        /* Nothing lies between. */
+        vis_quad back = vis_rt_nextaftertf(got, a);
+        if (back != a)
+            complain("nextafter back", &a, &b, &got, &back, 16);
+    } else if (a == a && b == b) {
+        same_quad("nextafter", a, b, got, b);
+    }
+    if (a == a && b > 0 && b < number_of(INFINITE) && a - a == 0) {
+        got = vis_rt_remaindertf(a, b);
+        vis_quad cut = vis_rt_fmodtf(a, b), size = got < 0 ? -got : got;
+        /* The same residue, and no more than half of b. */
+        if (!(size <= b - size && (got == cut || got == cut - b || got == cut + b)))
+            complain("remainder", &a, &b, &got, &cut, 16);
+        if (size == b - size && size != 0) {
+            vis_quad twice = vis_rt_fmodtf(a, b + b);
+            int odd = twice >= b || twice <= -b;
+            if ((got < 0) != ((a < 0) != odd))
+                complain("remainder half", &a, &b, &got, &cut, 16);
+        }
+    }
+}
+
 static unsigned short bits_of_half(_Float16 x)
 {
     unsigned short bits;
@@ -347,6 +403,7 @@ int main(int argc, char **argv)
         products();
         definitions();
         halves();
+        mathematics();
     }
     printf("%d failures in %ld rounds\n", failures, rounds);
     return failures != 0;
