@@ -18,6 +18,18 @@ _MACHINE_CODE = re.compile(
     r"__builtin_(?:ia32|arm|neon|aarch64)_|outside VIS-1|(?:invalid (?:output|input) constraint|unknown register name)"
     r"[^\n]* in asm|unsupported '[^'\n]*' in the 'target"
 )
+# What is left of an assembly file for other processors once it is preprocessed.
+_EMPTY_LINE = re.compile(
+    r"\s*(?:(?:#|//|@).*|\.(?:file|ident|text|data|att_syntax|intel_syntax)\b.*"
+    r"|\.(?:section|pushsection)\s+\"?\.note\.GNU-stack\b.*|\.popsection|\.previous)?"
+)
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+
+
+def is_empty_assembly(preprocessed: str) -> bool:
+    """Tell whether an assembly file, preprocessed, makes no code: what it has is for other processors."""
+    text = _COMMENT.sub(" ", preprocessed)
+    return all(_EMPTY_LINE.fullmatch(part) for line in text.split("\n") for part in line.split(";"))
 
 
 def may_hold_assembly(source: bytes) -> bool:

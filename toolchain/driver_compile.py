@@ -96,7 +96,7 @@ def compile_source(setting: Setting, command: Command, source: Input, output: st
         UnsupportedError: clang cannot be started.
     """
     if source.language == "assembly":
-        raise assembly_error(source.path, setting.root)
+        return _compile_assembly(setting, command, source, output, text=text)
     if source.language not in ("c", "c++", "cpp-output", "c++-cpp-output"):
         raise BuildError(f"{source.path} is not C or C++ ({source.language})", where=source.path)
     headers = f"{setting.scratch}/headers"
@@ -133,13 +133,33 @@ def compile_source(setting: Setting, command: Command, source: Input, output: st
     return Compiled(0, said.encode(), read)
 
 
+def _compile_assembly(setting: Setting, command: Command, source: Input, output: str, *, text: bool) -> Compiled:
+    """Write an empty object for an assembly file that has nothing to say without a processor; refuse any other."""
+    from visget.toolchain.driver_asm import is_empty_assembly
+
+    flags = _without_prefix(clang_flags(setting, command, source))
+    ran = subprocess.run(
+        [*flags, "-E", "-x", "assembler-with-cpp", source.path], env=dict(ENVIRONMENT), stdin=subprocess.DEVNULL,
+        capture_output=True, check=False,
+    )  # fmt: skip
+    if ran.returncode != 0 or not is_empty_assembly(ran.stdout.decode("utf-8", "replace")):
+        raise assembly_error(source.path, setting.root)
+    form = ["-S" if text else "-c", "-emit-llvm", "-o", output, "-x", "c", "-"]
+    made = run([*_without_dependencies(clang_flags(setting, command, source)), *form], b"")
+    return Compiled(made.returncode, made.stderr)
+
+
+def _without_prefix(flags: list[str]) -> list[str]:
+    """Return `flags` without visget's own header, whose declarations mean nothing to an assembler."""
+    place = flags.index(str(OVERLAY / "vis_prefix.h"))
+    return [*flags[: place - 1], *flags[place + 1 :]]
+
+
 def pass_through(setting: Setting, command: Command, source: Input, output: str | None) -> int:
     """Preprocess `source`, or only check it; everything goes where clang writes it. Return the exit status."""
     flags = clang_flags(setting, command, source)
     if source.language == "assembly":
-        # The declarations of visget's own header mean nothing to an assembler.
-        place = flags.index("-include")
-        del flags[place : place + 2]
+        flags = _without_prefix(flags)
     given = sys.stdin.buffer.read() if source.path == "-" else None
     where = ["-o", output] if output is not None else []
     language = "assembler-with-cpp" if source.language == "assembly" else source.language

@@ -165,8 +165,13 @@ def test_assembly_that_means_nothing_passes(bench, code):
 
 
 def test_the_cpus_own_constraints_and_built_ins_give_the_hint_too(bench):
-    bench.write({"libsodium-1.0.20/a.c": 'int f(void) { int a; __asm__("cpuid" : "=a"(a)); return a; }\n',
-                 "b.c": "#include <immintrin.h>\n", "c.c": "int f(void) { return __builtin_ia32_rdtsc(); }\n"})  # fmt: skip
+    bench.write(
+        {
+            "libsodium-1.0.20/a.c": 'int f(void) { int a; __asm__("cpuid" : "=a"(a)); return a; }\n',
+            "b.c": "#include <immintrin.h>\n",
+            "c.c": "int f(void) { return __builtin_ia32_rdtsc(); }\n",
+        }
+    )
     assert "libsodium does without it: configure: --disable-asm" in bench.cc("-c", "libsodium-1.0.20/a.c").err
     assert "hint:" in bench.cc("-c", "b.c").err
     assert "hint:" in bench.cc("-c", "c.c").err
@@ -179,6 +184,18 @@ def test_assembly_sources_are_refused_by_name(bench):
         assert ran.status == 1
         assert f"{name} is assembly" in ran.err
     assert bench.cc("-E", "s.S").out.splitlines()[-1] == "nop"
+
+
+def test_assembly_for_other_processors_alone_is_an_empty_object(bench):
+    """As in zstd: the file is in everybody's list of sources, and all of it stands in #if defined(__x86_64__)."""
+    code = '#include "own.h"\n#ifdef __ELF__\n.section .note.GNU-stack,"",%progbits\n#endif\n'
+    bench.write({"e.S": f"/* only\n   for x86 */\n{code}#ifdef __x86_64__\nmov %rax, %rbx\n#endif\n"})
+    bench.good("-MD", "-MF", "e.d", "-c", "e.S")
+    assert is_bitcode((bench.root / "e.o").read_bytes())
+    assert read_symbols((bench.root / "e.o").read_bytes()) == ()
+    assert "own.h" in (bench.root / "e.d").read_text()
+    bench.write({"f.S": code + ".globl f\nf: .byte OWN\n"})
+    assert "f.S is assembly" in bench.cc("-c", "f.S").err
 
 
 def test_file_scope_assembly_is_refused(bench):
