@@ -396,17 +396,18 @@ def test_a_target_attribute_leaves_no_trace(attribute, place, tmp_path):
     ],
     ids=["throw", "try", "typeid"],
 )
-def test_cxx_that_needs_a_run_time_library(body, says, place, tmp_path):
+def test_cxx_that_uses_what_its_author_turned_off(body, says, place, tmp_path):
     source = f'#include <typeinfo>\nextern "C" {{\n#include "tiny.h"\n}}\nint tiny_add(int a, int b) {{\n{body}\n}}\n'
-    project = write_project(tmp_path / "project", toml=GOOD.replace("*.c", "*.cpp"), tiny_cpp=source)
+    toml = GOOD.replace("*.c", "*.cpp").replace("[exports]", "exceptions = false\nrtti = false\n\n[exports]")
+    project = write_project(tmp_path / "project", toml=toml, tiny_cpp=source)
     refuses(place, "build", project, code=EXIT_FAILED, says=says, hint=False)
 
 
-def test_operator_new(place, tmp_path):
-    body = "int *kept;\nint tiny_add(int a, int b) {\n    kept = new int(a);\n    return b; }\n"
+def test_a_cxx_class_whose_source_is_missing(place, tmp_path):
+    body = "struct Shape { virtual int area() const; };\nint tiny_add(int a, int b) {\n    return Shape().area() + a + b; }\n"
     source = f'extern "C" {{\n{INCLUDE}}}\n{body}'
     project = write_project(tmp_path / "project", toml=GOOD.replace("*.c", "*.cpp"), tiny_cpp=source)
-    refuses(place, "build", project, code=EXIT_REFUSED, says=("tiny.cpp:6: error[VIS-504] in tiny_add()", "new"))
+    refuses(place, "build", project, code=EXIT_REFUSED, says=("tiny.cpp:6: error[VIS-504] in tiny_add()", "Shape"))
 
 
 def test_what_is_allowed_stays_allowed(place, tmp_path):
