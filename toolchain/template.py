@@ -40,6 +40,9 @@ standard = "$standard"
 # defines = { NDEBUG = true, LEVEL = 2 }
 # flags = ["-fno-strict-aliasing"]
 # floating-point = "contract"      # "strict": the same bits on every machine; "fast": reorder freely
+# A library that has a build system is built by it instead:
+# system = "cmake"                  # or "autotools", "meson", "make"
+# library = "lib$ident.a"
 
 [exports]
 headers = ["$ident.h"]              # the functions that they declare are the package's interface
