@@ -79,11 +79,14 @@ class Description:
             ("versions", ", ".join(self.versions) or "(a file, not published)"),
             ("owners", ", ".join(self.owners) or "-"),
             ("signed by", ", ".join(self.signers) or "(not checked)"),
-            ("profile", f"{manifest.profile}, bitcode of LLVM {manifest.epoch}"),
+            ("profile", f"{manifest.profile}, bitcode of LLVM {manifest.epoch}, platform {manifest.platform}"),
             ("rounding", _ROUNDING[manifest.fp_contract]),
             ("exports", f"{len(manifest.exports)}: {_some(manifest.exports)}"),
             ("imports", _some(manifest.imports) or "nothing"),
+            ("links as", f"-l{manifest.link_name}"),
             ("dependencies", ", ".join(manifest.dependencies) or "none"),
+            *((f"uses {use.package}", f"{len(use.symbols)}: {_some(tuple(name for name, _ in use.symbols))}")
+              for use in manifest.uses),
             ("headers", ", ".join(self.package.headers()) or "none"),
             ("answer check", f"test vectors: {len(vectors.vectors)}" if vectors else "no test vectors"),
             ("built from", made.source or "local sources"),
@@ -103,6 +106,8 @@ class Description:
             "signers": list(self.signers), "profile": manifest.profile, "epoch": manifest.epoch,
             "fp_contract": manifest.fp_contract, "exports": list(manifest.exports),
             "imports": list(manifest.imports), "dependencies": list(manifest.dependencies),
+            "uses": {use.package: dict(use.symbols) for use in manifest.uses}, "platform": manifest.platform,
+            "library": manifest.link_name,
             "prototypes": self.prototypes, "headers": sorted(self.package.headers()),
             "vectors": len(vectors.vectors) if vectors else 0, "source": manifest.provenance.source,
             "compiler": manifest.provenance.compiler, "size": len(self.package.data), "digest": self.package.digest,
@@ -111,7 +116,8 @@ class Description:
                 {"target": str(receipt.target), "compiler": receipt.compiler, "level": receipt.level,
                  "linker": receipt.linker, "libc": receipt.libc, "sandbox": receipt.sandbox,
                  "answers": receipt.answers, "vectors": receipt.vectors, "reason": receipt.reason,
-                 "milliseconds": dict(receipt.milliseconds), "sizes": dict(receipt.sizes)}
+                 "milliseconds": dict(receipt.milliseconds), "sizes": dict(receipt.sizes), "linking": receipt.linking,
+                 "dependencies": {item.name: item.version for item in receipt.dependencies}}
                 for receipt in self.here
             ],
         }  # fmt: skip
