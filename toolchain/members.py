@@ -53,6 +53,12 @@ def find_libraries(project: Project, root: Path, places: Sequence[Path]) -> list
     found: dict[Path, None] = {}
     for index, pattern in enumerate(project.build.library):
         matches = _matches(pattern, root, places)
+        foreign = None if matches else _leading_out(pattern, root)
+        if foreign is not None:
+            raise project.wrong(
+                ("build", "library"), f"{foreign.name} is a link to {foreign.resolve()}, outside of the build",
+                "a library of this machine cannot be a package; build it from its sources",
+            )  # fmt: skip
         if not matches:
             raise project.wrong(
                 ("build", "library", index) if len(project.build.library) > 1 else ("build", "library"),
@@ -85,6 +91,12 @@ def _distinct(paths: Sequence[Path], root: Path) -> list[Path]:
         bitcode = path.with_name(f"{path.name}.bc")
         once.setdefault((bitcode if bitcode.is_file() else path).read_bytes(), path)
     return list(once.values())
+
+
+def _leading_out(pattern: str, root: Path) -> Path | None:
+    """Return the first link of that name that leads out of the build."""
+    found = (path for path in sorted(root.rglob(Path(pattern).name)) if path.is_symlink() and path.exists())
+    return next((path for path in found if not path.resolve().is_relative_to(root)), None)
 
 
 def _made(pattern: str, root: Path) -> str:
@@ -134,7 +146,8 @@ def _members(library: Path, name: str, log: CallLog) -> Iterator[tuple[str, byte
         try:
             members = read_archive(library)
         except FormatError as error:
-            raise BuildError(error.message, where=name, hint="build it again from clean sources") from error
+            message = error.message.replace(f"{log.root}/", "")
+            raise BuildError(message, where=name, hint="build it again from clean sources") from error
         if not members:
             raise BuildError(f"{name} is empty", where=name, hint="it has no members; see targets")
         for member in members:

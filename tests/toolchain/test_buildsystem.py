@@ -325,6 +325,54 @@ def test_a_library_that_was_not_made(tmp_path: Path, library: str, message: str,
     assert (caught.value.where or "").endswith("visget.toml:8")
 
 
+@pytest.mark.parametrize(("library", "old", "new", "message"), [
+    ("libtiny.a", "\tranlib $@", "\thead -c 700 $@ > x; mv x $@", "libtiny.a is cut short in its member add.o"),
+    ("libtiny.a", "\t$(AR) $@ add.o deep/add.o", "\tar rc $@", "libtiny.a is empty"),
+    ("libtiny.a", "\t$(AR) $@ add.o deep/add.o", "\thead -c 500 add.o > cut.o; ar rc $@ cut.o deep/add.o",
+     "libtiny.a(cut.o) is not bitcode that visget can read: bitcode is cut short"),
+    ("libtiny.la", "all: libtiny.a", "all: libtiny.a\n\techo '# a libtool library file' > libtiny.la",
+     "libtiny.la is neither an archive nor a shared library nor bitcode"),
+    ("libtiny.so", "all: libtiny.a", "all:\n\tcp /bin/true libtiny.so", "libtiny.so is machine code for "),
+    ("libtiny.a", "all: libtiny.a", "all:\n\tln -s /bin/true libtiny.a", "build.library: libtiny.a is a link to /"),
+])  # fmt: skip
+def test_odd_libraries(tmp_path: Path, library: str, old: str, new: str, message: str) -> None:
+    needs("make")
+    root = tiny(tmp_path / "tiny", "make", library=library, files={"Makefile": MAKEFILE.replace(old, new)})
+    with pytest.raises((BuildError, UsageError)) as caught:
+        build_tiny(root)
+    assert caught.value.message.startswith(message)
+    assert str(tmp_path) not in caught.value.message
+
+
+@pytest.mark.parametrize(("library", "old", "new"), [
+    ("libtiny.a", "\t$(AR) $@ add.o deep/add.o", "\tar rcT $@ add.o deep/add.o"),
+    ("all.o", "all: libtiny.a", "all: add.o deep/add.o\n\t$(CC) -r -nostdlib -o all.o add.o deep/add.o"),
+    ("libtiny.a", "\techo '#define TINY_FACTOR 3' > config.h",
+     "\t$(CC) -o gen gen.c && ./gen > config.h"),
+])  # fmt: skip
+def test_unusual_but_fine(tmp_path: Path, library: str, old: str, new: str) -> None:
+    needs("make")
+    generator = '#include <stdio.h>\nint main(void) { return printf("#define TINY_FACTOR %d\\n", 3) < 0; }\n'
+    files = {"Makefile": MAKEFILE.replace(old, new), "gen.c": generator}
+    result = build_tiny(tiny(tmp_path / "tiny", "make", library=library, files=files))
+    assert result.package.manifest.exports == ("tiny_add", "tiny_where") and result.findings == []
+    assert {"src/add.c", "src/deep/add.c", "config.h"} <= {name for name, _ in result.sources_used}
+
+
+def test_what_a_build_leaves_running_is_ended(tmp_path: Path) -> None:
+    needs("make")
+    rules = MAKEFILE.replace("all: libtiny.a", f"all: libtiny.a\n\tsleep 300 & echo $$! > {tmp_path}/left")
+    build_tiny(tiny(tmp_path / "tiny", "make", files={"Makefile": rules}))
+    assert not _lives(int((tmp_path / "left").read_text()))
+
+
+def test_what_a_build_prints_cannot_drive_a_terminal(tmp_path: Path) -> None:
+    needs("make")
+    rules = "all:\n\tprintf '\\033]0;evil\\007\\033[31mred\\n'; false\n"
+    said = str(failing(tiny(tmp_path / "tiny", "make", files={"Makefile": rules})).details["stderr"])
+    assert "red" in said and "\x1b" not in said and "\x07" not in said
+
+
 def test_several_libraries_of_one_name(tmp_path: Path) -> None:
     needs("make")
     rules = MAKEFILE + (
