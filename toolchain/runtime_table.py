@@ -43,6 +43,10 @@ powi.c          float (float, i32 signext)  powisf2
 powi.c          double (double, i32 signext)  powidf2
 complex.c       { double, double } (double, double, double, double)  muldc3 divdc3
 complex.c       { float, float } (float, float, float, float)  mulsc3 divsc3
+complex_float.c  { float, float } (float, float)  cacosf cacoshf casinf casinhf catanf catanhf ccosf ccoshf cexpf
+complex_float.c  { float, float } (float, float)  clogf conjf cprojf csinf csinhf csqrtf ctanf ctanhf
+complex_float.c  { float, float } (float, float, float, float)  cpowf
+complex_float.c  float (float, float)       cabsf cargf cimagf crealf
 float128.c      fp128 (fp128, fp128)        addtf3 subtf3 multf3 divtf3 fmodtf fmaxtf fmintf
 float128.c      fp128 (fp128)               sqrttf trunctf floortf ceiltf roundeventf roundtf
 float128.c      fp128 (fp128, i32 signext)  ldexptf
@@ -88,6 +92,7 @@ _LONG_DOUBLE = (  # noqa: SIM905
 BY_NAME = {
     **{f"__{name}": f"vis_rt_{name}" for name in _BY_SAME_NAME},
     **{f"{name}l": f"vis_rt_{name}tf" for name in _LONG_DOUBLE},
+    **{name.removeprefix("vis_rt_"): name for name, routine in ROUTINES.items() if routine.file == "complex_float.c"},
     "scalbnl": "vis_rt_ldexptf", "rintl": "vis_rt_roundeventf", "nearbyintl": "vis_rt_roundeventf",
     "dreml": "vis_rt_remaindertf", "__fpclassifyl": "vis_rt_fpclassifytf", "__signbitl": "vis_rt_signbittf",
 }  # fmt: skip

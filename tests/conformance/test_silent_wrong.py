@@ -40,13 +40,13 @@ REFUSED = [
     Refused(1, "own-variadic-to-vsnprintf", "int f(char *b);", LOG + 'int f(char *b) { return log_it(b, "%Lf", 1.5L); }', "long double"),
     Refused(1, "scanf", "double f(const char *s);", '#include <stdio.h>\ndouble f(const char *s) { long double x = 0; sscanf(s, "%Lf", &x); return (double)x; }', "long double"),
     Refused(1, "strtold", "double f(const char *s);", "#include <stdlib.h>\ndouble f(const char *s) { return strtold(s, 0); }", "strtold"),
-    Refused(1, "fpclassify", "int f(double s);", "#include <math.h>\nint f(double s) { long double x = s; return isnan(x); }", "__fpclassifyl"),
+    Refused(1, "expl", "double f(double s);", "#include <math.h>\ndouble f(double s) { long double x = s; return expl(x); }", "long double"),
     Refused(1, "sinl", "double f(double s);", "#include <math.h>\ndouble f(double s) { return sinl(s); }", "long double"),
     Refused(1, "constant-behind-a-pointer", "void f(void *p);", "void f(void *p) { *(long double *)p = 1.5L; }", "long double"),
     Refused(1, "table", "const void *f(void);", "static const long double t[2] = {1, 2};\nconst void *f(void) { return t; }", "long double"),
     Refused(1, "in-the-interface", "struct s { char a; long double b; };\nint f(struct s *p);", "int f(struct s *p) { return p->a; }", "long double"),
     # 2: _Complex float is returned in one register on x86-64 and in two elsewhere
-    Refused(2, "csqrtf", "void f(float *a);", "#include <complex.h>\nvoid f(float *a) { float _Complex x = csqrtf(a[0] + a[1] * I); a[0] = crealf(x); }", "csqrtf"),
+    Refused(2, "csqrtl", "void f(double *a);", "#include <complex.h>\nvoid f(double *a) { long double _Complex x = csqrtl(a[0] + a[1] * I); a[0] = creall(x); }", "csqrtl"),
     Refused(2, "argument", "float f(float _Complex x);", "float f(float _Complex x) { return __real__ x; }", "_Complex"),
     Refused(2, "late-double", "double f(double a, double b, double c, double d, double e, double g, double h, double _Complex z);", "double f(double a, double b, double c, double d, double e, double g, double h, double _Complex z) { return a + b + c + d + e + g + h + __real__ z; }", "_Complex"),
     # 4: regex_t and regmatch_t
@@ -125,6 +125,12 @@ class Works:
 
 
 WORKS = [
+    Works(1, "classes-of-long-double", "int f(double s);",
+          "#include <math.h>\nint f(double s) { long double x = s; return isnan(x) + 2 * !!isinf(x) + 4 * !!signbit(x) + 8 * (fpclassify(x * 3) == FP_ZERO) + 16 * isfinite(x); }",
+          '#include <stdio.h>\n#include "api.h"\nint main(void) { double v[] = {0, -0.0, 1.5, -1e300, 1 / 0.0, -1 / 0.0, 0 / 0.0 + 1}; for (int i = 0; i < 6; i++) printf("%d ", f(v[i])); printf("%d", f(v[6]) & ~4); }'),
+    Works(2, "complex-float-functions", "void f(float *a);",
+          "#include <complex.h>\nvoid f(float *a) { float _Complex x = csqrtf(a[0] + a[1] * I); a[0] = crealf(x); a[1] = cimagf(x * x / (x + 1)); }",
+          '#include <stdio.h>\n#include "api.h"\nint main(void) { float a[] = {-4, 0}; f(a); printf("%.4f %.4f ", a[0], a[1]); float b[] = {3, 4}; f(b); printf("%.4f %.4f", b[0], b[1]); }'),
     Works(1, "double-classification", "int f(double x);",
           "#include <math.h>\nint f(double s) { return isnan(s) + 2 * !!isinf(s) + 4 * !!signbit(s) + 8 * (fpclassify(s) == FP_ZERO) + 16 * isfinite(s) + 32 * isnormal(s); }",
           '#include <stdio.h>\n#include <math.h>\n#include "api.h"\nint main(void) { volatile double z = 0; double v[] = {1, -1, 0, -z, INFINITY, -INFINITY, NAN, 1e-310}; for (int i = 0; i < 8; i++) printf("%d ", f(v[i])); }'),

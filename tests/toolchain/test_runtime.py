@@ -12,7 +12,9 @@ from elftools.elf.elffile import ELFFile
 from neutral import native_object, run_with
 from programs import SLOTS, installed, native, package
 
+from visget.format.imports import IMPORTS
 from visget.format.manifest import EPOCH
+from visget.format.verifier import module_facts
 from visget.installer.symbols import SUPPORT_CALLS
 from visget.toolchain.clang import Frontend, find_frontend
 from visget.toolchain.runtime_library import RUNTIME, runtime_text
@@ -88,7 +90,12 @@ def test_the_table_is_what_clang_makes_of_the_run_time(frontend: Frontend) -> No
 
 def test_the_run_time_needs_nothing(frontend: Frontend) -> None:
     """Not itself, and nothing of a compiler's library on any machine."""
-    text = runtime_text(frontend, frozenset(ROUTINES))
+    by_double = {name for name, routine in ROUTINES.items() if routine.file == "complex_float.c"}
+    imports = module_facts(runtime_text(frontend, frozenset(by_double))).imports
+    by_itself = {"vis_rt_crealf", "vis_rt_cimagf", "vis_rt_conjf"}
+    assert {f"vis_rt_{name}f" for name in imports} | by_itself == by_double
+    assert set(imports) <= IMPORTS.keys()
+    text = runtime_text(frontend, frozenset(ROUTINES) - by_double)
     assert lower_operations(text).routines == frozenset()
     assert not re.search(r"^declare [^\n]*@(?!llvm\.)", text, re.M)
     assert not re.search(r"@llvm\.(?:is\.fpclass|fabs|copysign)\.f128", text)
@@ -319,3 +326,45 @@ def test_functions_of_math_h_on_long_doubles(arch: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     for got, want in zip(done.stdout.splitlines(), wanted.splitlines(), strict=True):
         assert got == want
+
+
+COMPLEX_HEADER = "void waves(float x, float y, float *out);\n"
+COMPLEX = r"""
+#include <complex.h>
+static float *put(float *out, float complex z) { out[0] = crealf(z); out[1] = cimagf(z); return out + 2; }
+void waves(float x, float y, float *out)
+{
+    float complex z = x + y * I;
+    out = put(out, csqrtf(z)); out = put(out, cexpf(z)); out = put(out, clogf(z)); out = put(out, cpowf(z, conjf(z)));
+    out = put(out, csinf(z)); out = put(out, catanf(z)); out = put(out, cabsf(z) + cargf(z) * I); out = put(out, z * z);
+    out = put(out, ccoshf(z)); out = put(out, cprojf(z) / (z + 2));
+}
+"""
+COMPLEX_DRIVER = r"""
+#include <stdio.h>
+#include "api.h"
+int main(void)
+{
+    float values[] = { 0.5f, 1, -2.25f, 3 };
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 4; j++) {
+            float out[20];
+            waves(values[i], values[j], out);
+            for (int k = 0; k < 20; k++) printf("%.9g ", out[k]);
+        }
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("arch", SLOTS)
+def test_complex_functions_on_floats(arch: str, tmp_path: Path) -> None:
+    """Their last places differ from this machine's own, which do not go by double."""
+    whole = package(tmp_path / "package", COMPLEX_HEADER, COMPLEX)
+    wanted = native(tmp_path / "package", COMPLEX_DRIVER)
+    driver = COMPLEX_DRIVER.replace('#include "api.h"', COMPLEX_HEADER)
+    done = run_with(driver, installed(whole, arch), arch, tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    numbers = list(map(float, wanted.split()))
+    assert len(numbers) == 320
+    assert list(map(float, done.stdout.split())) == pytest.approx(numbers, rel=1e-4, abs=1e-4)
