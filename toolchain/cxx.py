@@ -16,7 +16,12 @@ from visget.toolchain.clang import Frontend
 from visget.toolchain.cxxlibrary import SETS, CxxLibrary, LibraryUnit, open_library
 from visget.toolchain.irnames import Names, names_of, reachable
 
-_CXX = re.compile(r"_Z|__cxa_|__gxx_personality_v0\Z|__dynamic_cast\Z|__dso_handle\Z|vis_cxx_")
+# new and delete; what lies in std and __cxxabiv1, its tables and thunks too; type information of numbers. Not the
+# author's own: looking for a symbol that the library does not have would compile all of it.
+_CXX = re.compile(
+    r"_Z(?:n[wa]|d[la]|(?:T[VTISC]|GV|GR|T[hvc][0-9nv_]*_)?(?:N[KVRO]*)?(?:St|10__cxxabiv1)"
+    r"|T[IS]P?K?(?:D[a-z]|[a-z])\Z)|__cxa_|__gxx_personality_v0\Z|__dynamic_cast\Z|__dso_handle\Z|vis_cxx_"
+)
 
 
 def needs_cxx(names: Iterable[str]) -> bool:

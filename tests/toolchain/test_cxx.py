@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
-from cxxkit import build_cxx
+from cxxkit import build_cxx, cxx_cache
 
-from visget.errors import BuildError
+from visget.errors import BuildError, RefusedError
 from visget.format.module import parse_bitcode, text_of
 from visget.toolchain.clang import CompileOptions, find_frontend
 from visget.toolchain.cxx import needs_cxx, with_cxx_runtime
@@ -52,7 +53,9 @@ def text_in(built) -> str:  # type: ignore[no-untyped-def]
     [
         ("_Znwm", True), ("_ZNSt3__112basic_stringIcE6appendEPKc", True), ("__cxa_throw", True), ("__dso_handle", True),
         ("__gxx_personality_v0", True), ("__dynamic_cast", True), ("_Unwind_RaiseException", False), ("malloc", False),
-        ("__errno_location", False), ("Z", False),
+        ("__errno_location", False), ("Z", False), ("_ZTISt9exception", True), ("_ZTIPKc", True), ("_ZdlPv", True),
+        ("_ZThn16_NSt3__118basic_stringstreamIcED0Ev", True), ("_ZTVN10__cxxabiv117__class_type_infoE", True),
+        ("_ZTV5Shape", False), ("_ZN3foo3barENSt3__112basic_stringIcEE", False), ("_ZN4Shape4areaEv", False),
     ],
 )  # fmt: skip
 def test_whose_symbol_it_is(name: str, its: bool) -> None:
@@ -148,3 +151,22 @@ def test_without_exceptions_and_types(tmp_path: Path) -> None:
     built = build_cxx(tmp_path / "b", HEADER, source, "exceptions = false\nrtti = false")
     assert {"-fno-exceptions", "-fno-rtti"} <= set(built.package.manifest.provenance.flags)
     assert built.findings == []
+
+
+def test_a_symbol_that_the_library_cannot_have_compiles_nothing(tmp_path: Path) -> None:
+    source = "struct Shape { virtual int area() const; };\nint one(int kind) { return Shape().area() + kind; }\n"
+    with pytest.raises(RefusedError) as caught:
+        build_cxx(tmp_path, HEADER, source, cache=tmp_path / "cache")
+    assert {finding.rule for finding in caught.value.details["findings"]} == {"VIS-504"}  # type: ignore[attr-defined]
+    assert not (tmp_path / "cache" / "cxx").exists()
+
+
+def test_everything_that_the_library_offers_is_known_as_its() -> None:
+    """Else it would not be found where nothing else asks for the set that has it."""
+    offered = {
+        name
+        for index in open_library(find_frontend(None, epoch=EPOCH), cache=cxx_cache()).directory.glob("*.json")
+        for name in json.loads(index.read_text())["names"]["offered"]
+    }
+    assert len(offered) > 50
+    assert {name for name in offered if not needs_cxx([name])} <= {"__abort_message"}
