@@ -186,6 +186,10 @@ class Store:
         """Return where the package file with this digest is or would be."""
         return self.root / "packages" / "v1" / digest[:2] / f"{digest}.vis"
 
+    def package_files(self, digest: Digest) -> list[Path]:
+        """Return the files of a package: itself and its signatures."""
+        return [self.package_path(digest), *self._envelopes(digest)]
+
     def _envelopes(self, package: Digest) -> list[Path]:
         """Return the envelopes of `package`, the newest first; there are two only after a crash."""
         found = self.package_path(package).parent.glob(f"{package}.*.dsse")

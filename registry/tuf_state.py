@@ -126,6 +126,11 @@ class TrustRoom:
             replace_file(self.directory.parent, path, dumps(body), 0o600)
         return state
 
+    def files(self, location: str, identity: Digest) -> list[Path]:
+        """Return the files that say what is trusted about the registry at `location`."""
+        state = self.directory / identity
+        return [self._record(location), state / "pinned.json", state / "root.json"]
+
     def state(self, identity: Digest) -> TrustState:
         """Return the state of a registry; its directories are made when they are missing."""
         return TrustState(self.directory, identity)

@@ -19,6 +19,7 @@ from visget.installing import InstallResult
 from visget.loading import load, not_installed, path, resolve
 from visget.names import Requirement, parse_name, parse_version
 from visget.progress import SILENT, Progress
+from visget.recall import Listener, question, recall, remember
 from visget.wiring import limits_of, linker_of, store_of, target_of
 
 if TYPE_CHECKING:
@@ -268,20 +269,29 @@ def install(
     Raises:
         NotFoundError, TrustError, RefusedError, CompileError, UnsupportedError, NetworkError: see their classes.
     """
+    settings = settings or read_settings()
+    others = sorted({*also} - {text})
+    asked = None if target is not None else question(settings, text, registry, trust, others, linking, upgrade)
+    if not again and (known := recall(asked, settings)) is not None:
+        return known
+    # Late, because all this is not needed when nothing has changed.
     from visget.requiring import install_chain, obtain_chain
 
-    settings = settings or read_settings()
     requirement = Requirement.parse(text)
     wanted = target_of(settings, target)
     store = store_of(settings)
+    progress = listener = Listener(progress)
     with store.in_use():  # garbage collection waits until the environment refers to what was fetched and compiled
         chain = obtain_chain(
             requirement, registry=registry, trust=trust, also=[Requirement.parse(one) for one in also],
             upgrade=upgrade, settings=settings, progress=progress,
         )  # fmt: skip
-        return install_chain(
+        result = install_chain(
             chain, store, wanted, settings=settings, progress=progress, linking=linking, again=again
         )
+        if not listener.heard:
+            remember(asked, chain, result, settings)
+        return result
 
 
 def plan(text: str, *, registry: str | None = None, target: str | None = None, trust: str | None = None,
