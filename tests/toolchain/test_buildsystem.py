@@ -213,6 +213,30 @@ def test_a_header_of_this_machine_does_not_pass(tmp_path: Path) -> None:
     assert str(error.details["call"]) == f"visget-cc -O2 -Wall -I{outside.parent} -c more.c"
 
 
+def test_a_library_from_outside_does_not_pass(tmp_path: Path) -> None:
+    needs("make")
+    outside = tmp_path / "machine"
+    outside.mkdir()
+    (outside / "x.c").write_text("int more(void) { return 1; }\n")
+    subprocess.run([BESIDE / "visget-cc", "-c", "x.c"], cwd=outside, check=True)
+    subprocess.run([BESIDE / "visget-ar", "rc", "libx.a", "x.o"], cwd=outside, check=True)
+    rules = MAKEFILE.replace("all: libtiny.a", "all: libtiny.so") + (
+        f"libtiny.so: add.o deep/add.o\n\t$(CC) -shared -o $@ add.o deep/add.o {outside}/libx.a\n"
+    )
+    error = failing(tiny(tmp_path / "tiny", "make", files={"Makefile": rules}, library="libtiny.so"))
+    assert error.message == f"libtiny.so was linked with {outside}/libx.a, which is outside of the sources"
+    assert "[dependencies]" in (error.hint or "")
+
+
+def test_a_library_of_this_machine_is_refused_by_name(tmp_path: Path) -> None:
+    needs("make")
+    rules = MAKEFILE.replace("all: libtiny.a", "all: libtiny.so") + (
+        "libtiny.so: add.o deep/add.o\n\t$(CC) -shared -o $@ add.o deep/add.o -lstrange -lm\n"
+    )
+    error = failing(tiny(tmp_path / "tiny", "make", files={"Makefile": rules}, library="libtiny.so"))
+    assert "strange" in str(error.details["stderr"]) and "dependenc" in str(error.details["stderr"])
+
+
 def test_a_system_header_by_its_path_does_not_pass(tmp_path: Path) -> None:
     needs("make")
     if not Path("/usr/include/paths.h").exists():
