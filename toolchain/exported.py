@@ -33,7 +33,8 @@ from visget.toolchain.headers import Declared, Headers
 _FAST = frozenset(["int_fast16_t", "int_fast32_t", "uint_fast16_t", "uint_fast32_t"])
 _FOREIGN = frozenset(
     ["jmp_buf", "sigjmp_buf", "fenv_t", "fexcept_t", "regex_t", "regmatch_t", "regoff_t", "pthread_mutex_t",
-     "pthread_mutexattr_t", "pthread_attr_t", "ucontext_t", "nlink_t"]
+     "pthread_mutexattr_t", "pthread_condattr_t", "pthread_barrierattr_t", "pthread_attr_t", "mtx_t", "ucontext_t",
+     "nlink_t"]
 )  # fmt: skip
 _FOREIGN_RECORDS = frozenset(["struct stat", "struct epoll_event", "struct utmpx", "struct rusage", "struct sysinfo"])
 JUDGED = _FAST | _FOREIGN | _FOREIGN_RECORDS

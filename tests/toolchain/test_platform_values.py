@@ -63,7 +63,7 @@ FAMILIES: Mapping[str, Holds] = {
 
 TYPES: Mapping[str, Holds] = {
     # Named on the page.
-    r"(?:size|align)of (?:pthread_mutex_t|mtx_t|pthread_attr_t|sem_t|jmp_buf)": largest,
+    r"(?:size|align)of (?:pthread_mutex_t|mtx_t|pthread_attr_t|jmp_buf)|alignof sem_t": largest,
     r"(?:size|align)of pthread_(?:mutex|cond|barrier|rwlock)attr_t": largest,
     r"(?:size|align)of struct (?:rusage|sysinfo|sched_param|cmsghdr)": largest,
     r"width struct (?:msghdr|cmsghdr) (?:msg_iovlen|msg_controllen|cmsg_len)": largest,

@@ -16,7 +16,7 @@ extern "C" {
 #define SEM_FAILED ((sem_t *)0)
 
 typedef struct {
-    unsigned long __vis_words[8];
+    unsigned long __vis_words[4];
 } sem_t;
 
 int sem_init(sem_t *, int, unsigned int);
