@@ -7,7 +7,7 @@ import pytest
 
 from visget.cache.environment import Environment, Installed
 from visget.digest import digest_bytes
-from visget.errors import NotFoundError
+from visget.errors import NotFoundError, UsageError
 
 PACKAGE = digest_bytes(b"package")
 NATIVE = digest_bytes(b"native")
@@ -237,3 +237,35 @@ def test_writers_at_the_same_time_lose_nothing(environment):
     ]
     assert [racer.wait() for racer in racers] == [0] * 4
     assert len(environment.installed()) == 20
+
+
+def test_what_others_are_linked_with_is_not_removed(environment):
+    package = digest_bytes(b"p")
+    environment.record("zlib", "1.3", package=package, automatic=True, select=False)
+    environment.record("png", "1.6", package=package, requires={"zlib": "1.3"})
+    environment.record("tool", "1.0", package=package, requires={"zlib": "1.3"}, static=True)
+    assert [item.name for item in environment.dependents("zlib", "1.3")] == ["png"]
+    with pytest.raises(UsageError, match=r"zlib 1\.3 is needed by png 1\.6$") as caught:
+        environment.remove("zlib", "1.3")
+    assert caught.value.details == {"dependents": ["png 1.6"]}
+    assert environment.lookup("zlib") is not None
+    assert [item.name for item in environment.remove("zlib", force=True)] == ["zlib"]
+    environment.remove("png")
+
+
+def test_what_somebody_asked_for_is_not_automatic_again(environment):
+    package = digest_bytes(b"p")
+    assert environment.record("zlib", "1.3", package=package, automatic=True).automatic
+    assert environment.record("zlib", "1.3", package=package, automatic=True).automatic
+    assert not environment.record("zlib", "1.3", package=package).automatic
+    assert not environment.record("zlib", "1.3", package=package, automatic=True).automatic
+
+
+def test_artifacts_for_other_machines_go_when_it_is_linked_with_something_else(environment):
+    package, one, two = (digest_bytes(text) for text in (b"p", b"1", b"2"))
+    environment.record("png", "1.6", package=package, natives={"a": one}, requires={"zlib": "1.2"})
+    same = environment.record("png", "1.6", package=package, natives={"b": two}, requires={"zlib": "1.2"})
+    assert same.natives == {"a": one, "b": two}
+    other = environment.record("png", "1.6", package=package, natives={"b": two}, requires={"zlib": "1.3"})
+    assert other.natives == {"b": two}
+    assert environment.record("png", "1.6", package=package, natives={"b": one}, static=True).natives == {"b": one}

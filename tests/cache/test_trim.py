@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from storekit import KEY, Clock, build, files_below, open_store
 
+from visget.cache.entry import Need
 from visget.cache.environment import Environment, Roots
 from visget.cache.trim import Item, plan
 from visget.digest import digest_bytes
@@ -231,3 +232,52 @@ def test_installing_loading_and_collecting_at_once(store, seconds, caplog):
     assert time.monotonic() - start < seconds + 60
     assert list((store.root / "quarantine").iterdir()) == []
     assert list((store.root / "tmp").iterdir()) == []
+
+
+def test_what_an_installed_artifact_is_linked_with_stays(tmp_path):
+    """Directly or not, also when nothing else refers to it; and it goes with the last that needs it."""
+    clock = Clock()
+    store = open_store(tmp_path / "store", clock)
+    keys = [digest_bytes(name) for name in (b"base", b"middle", b"top", b"other")]
+    base, middle, top, other = keys
+    store.build_native(base, build)
+    store.build_native(middle, build, needs=[Need(base, "lib/libx.so")])
+    store.build_native(top, build, needs=[Need(middle, "lib/libx.so")])
+    store.build_native(other, build)
+    environment = Environment(store)
+    environment.record("top", "1.0", package=digest_bytes(b"p"), natives={"machine": top})
+    clock.now += 30 * 86400
+    store.gc()
+    assert set(store.native_keys()) == {base, middle, top}
+    entry = store.native(top)
+    assert entry is not None
+    assert entry.needs == (Need(middle, "lib/libx.so"),)
+    environment.remove("top")
+    clock.now += 30 * 86400
+    store.gc()
+    assert store.native_keys() == []
+
+
+def test_a_list_of_needs_that_was_changed_is_damage(tmp_path):
+    store = open_store(tmp_path / "store")
+    base, top = digest_bytes(b"base"), digest_bytes(b"top")
+    store.build_native(base, build)
+    entry = store.build_native(top, build, needs=[Need(base, "lib/libx.so")])
+    listed = entry.path / "entry.json"
+    listed.chmod(0o644)
+    listed.write_text(listed.read_text().replace("lib/libx.so", "lib/liby.so"))
+    assert store.native(top) is None
+
+
+def test_a_file_with_several_names_takes_its_space_once(tmp_path):
+    store = open_store(tmp_path / "store")
+
+    def twice(work):
+        build(work)
+        os.link(work / "lib" / "libx.so", work / "lib" / "libx-tag.so")
+
+    store.build_native(digest_bytes(b"one"), build)
+    before = {usage.kind: usage.size for usage in store.size()}["native"]
+    store.build_native(digest_bytes(b"two"), twice)
+    after = {usage.kind: usage.size for usage in store.size()}["native"]
+    assert after - before < before + 400

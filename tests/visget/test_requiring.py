@@ -3,6 +3,8 @@
 import json
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from depkit import KEY, base, middle, package, top
@@ -226,3 +228,37 @@ def test_a_c_program_gets_flags_for_the_chain(user, tmp_path):
         subprocess.run([cc, tmp_path / "main.c", "-o", program, *flags], check=True)
         assert subprocess.check_output([program]) == b"41\n", words
 
+
+
+@pytest.mark.cross
+def test_everything_is_compiled_for_the_target(user):
+    found = user.json("install", "top", "--target", "aarch64-linux-musl")["installed"][0]
+    assert [item["target"].partition(":")[0] for item in found["dependencies"]] == ["aarch64-linux-musl"] * 2
+    flags = user.visget("pkg-config", "--libs", "top", "--target", "aarch64-linux-musl")
+    assert found["directory"] in flags
+    user.visget("install", "top")
+    assert ask(user, "visget.load('top').top_sum(10)") == "41"
+
+
+def test_cmake_finds_the_libraries(user, tmp_path):
+    cmake = shutil.which("cmake") or shutil.which("cmake", path=str(Path(sys.executable).parent))
+    if cmake is None or shutil.which("cc") is None or not (shutil.which("make") or shutil.which("ninja")):
+        pytest.skip("cmake, make or a C compiler is not installed")
+    user.visget("install", "top")
+    directory = user.visget("path", "top", "--directory").strip()
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.13)\nproject(use C)\nfind_package(top 1.0 CONFIG REQUIRED)\n"
+        "add_executable(shared main.c)\ntarget_link_libraries(shared top::top)\n"
+    )
+    (tmp_path / "main.c").write_text(
+        '#include <stdio.h>\n#include "top.h"\n#include "base.h"\n'
+        'int main(void) { printf("%d\\n", top_sum(10)); return 0; }\n'
+    )
+    words = ["-S", tmp_path, "-B", tmp_path / "b", f"-DCMAKE_PREFIX_PATH={directory}"]
+    for line in ([cmake, *words], [cmake, "--build", tmp_path / "b"]):
+        done = subprocess.run(line, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert subprocess.check_output([tmp_path / "b" / "shared"]) == b"41\n"
+    wrong = (tmp_path / "CMakeLists.txt").read_text().replace("top 1.0", "top 2.0")
+    (tmp_path / "CMakeLists.txt").write_text(wrong)
+    assert subprocess.run([cmake, *words], capture_output=True, check=False).returncode != 0
