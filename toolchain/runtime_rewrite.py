@@ -18,7 +18,8 @@ from visget.format.irtext import closing, mask, unmask
 from visget.toolchain.runtime_lowering import WIDE, Lowering
 from visget.toolchain.runtime_table import BY_NAME, ROUTINES
 
-_CONCERNED = re.compile(rf"\b(?:fp128|half|bfloat|{WIDE})\b")
+_SIGNS = ("fp128", " half", " bfloat", "@llvm.powi.")
+_WIDE = re.compile(rf" {WIDE}\b")
 _DEFINITION = re.compile(r"^(define [^\n]*\{)\n.*?^\}", re.M | re.S)
 _GROUP = re.compile(r"^attributes (#\d+) = \{(.*)\}$", re.M)
 _QUAD = re.compile(r"\bfp128\b")
@@ -39,8 +40,11 @@ class Lowered:
 def lower_operations(text: str) -> Lowered:
     """Return the module `text` without the operations that need a compiler's run-time library."""
     text, named = _by_name(text)
+    concerned = any(sign in text for sign in _SIGNS) or _WIDE.search(text) is not None
+    if not concerned and "@vis_rt_" not in text:
+        return Lowered(text=text, routines=frozenset())
     lowering = Lowering(1 + max((int(number) for number in _FRESH.findall(text)), default=-1))
-    if "@llvm.powi." in text or _CONCERNED.search(text):
+    if concerned:
         text = "\n".join(line for old in text.split("\n") for line in lowering.lines(old))
     if "fp128" in text:
         plain = frozenset(number for number, held in _GROUP.findall(text) if "noimplicitfloat" in held)
