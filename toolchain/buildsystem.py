@@ -105,7 +105,7 @@ def _build(
     flags = wrapper_flags(options, place.root, place.prefix)
     surroundings = environment(place, beside, flags) | ({"VISGET_CC": cc} if cc else {})
     programs = Programs(surroundings["PATH"])
-    check_marker(project, place)
+    check_marker(project, place, programs)
     prepare_tools(place, programs)
     log = place.scratch / "build.log"
     steps = list(plan_steps(build, place, programs, jobs=jobs))

@@ -60,6 +60,7 @@ _SOURCES: Mapping[str, str] = {
     "ninja": "`pip install ninja` beside visget, or your distribution's package ninja-build",
     "meson": "`pip install meson ninja` beside visget, or your distribution's package meson",
     "make": "your distribution's package make",
+    "autoreconf": "your distribution's packages autoconf, automake and libtool",
     "ctest": "`pip install cmake` beside visget, or your distribution's package cmake",
 }
 
@@ -164,7 +165,7 @@ class Programs:
         return found
 
 
-def check_marker(project: Project, place: Workplace) -> None:
+def check_marker(project: Project, place: Workplace, programs: Programs) -> None:
     """Refuse a directory without the files of the build system.
 
     Raises:
@@ -173,11 +174,17 @@ def check_marker(project: Project, place: Workplace) -> None:
     build = project.build
     if any((place.directory / name).is_file() for name in _MARKERS[build.system]):
         return
+    unmade = build.system == "autotools" and (place.directory / "configure.ac").is_file()
+    if unmade and programs.find("autoreconf"):
+        return
     others = [system for system, names in _MARKERS.items() if any((place.directory / n).is_file() for n in names)]
-    if others:
+    if unmade:
+        hint = (
+            "there is configure.ac only: take the release archive, in which upstream has run autoconf, or install "
+            "autoconf, automake and libtool here"
+        )
+    elif others:
         hint = f'there is {_found(place.directory, others[0])}: system = "{others[0]}"'
-    elif (place.directory / "configure.ac").is_file():
-        hint = "there is configure.ac only; take the release archive, in which upstream has run autoconf"
     else:
         wanted = _MARKERS[build.system][0]
         near = sorted(path.parent.relative_to(place.root).as_posix() for path in place.root.glob(f"*/**/{wanted}"))
@@ -321,6 +328,9 @@ def _make(build: Build, place: Workplace, programs: Programs, jobs: int) -> tupl
     steps = []
     variables: tuple[str, ...] = ()
     if build.system == "autotools":
+        if not (place.directory / "configure").is_file():
+            prepare = (programs.need("autoreconf"), "--force", "--install")
+            steps.append(Step(phase="preparing", command=prepare, cwd=place.directory))
         command = ("./configure", f"--prefix={PREFIX}", *build.configure)
         steps.append(Step(phase="configuring", command=command, cwd=place.directory, environment=_flags(place)))
     else:

@@ -19,7 +19,8 @@ from visget.errors import BuildError, RefusedError, UnsupportedError, UsageError
 from visget.format.lines import LineTable
 from visget.format.module import parse_bitcode, text_of
 from visget.progress import Silent
-from visget.toolchain.buildtools import Programs
+from visget.toolchain.buildtools import Programs, Workplace, check_marker, plan_steps
+from visget.toolchain.project import read_project
 
 BESIDE = Path(sys.executable).parent
 PATH = f"{BESIDE}:/usr/local/bin:/usr/bin:/bin"
@@ -423,6 +424,29 @@ def test_another_build_system_than_the_library_has(tmp_path: Path, system: str, 
     with pytest.raises(UsageError) as caught:
         build_tiny(root)
     assert caught.value.hint == hint
+
+
+def test_a_tree_from_before_autoconf(tmp_path: Path) -> None:
+    needs("make")
+    root = tiny(tmp_path / "tiny", "autotools", files={"configure.ac": "AC_INIT\n"})
+    (root / "configure").unlink()
+    if Programs(PATH).find("autoreconf") is None:
+        with pytest.raises(UsageError) as caught:
+            build_tiny(root)
+        assert "there is configure.ac only" in (caught.value.hint or "")
+    bin_ = tmp_path / "bin"
+    bin_.mkdir()
+    for name in ("autoreconf", "make"):
+        (bin_ / name).write_text("#!/bin/sh\n")
+        (bin_ / name).chmod(0o755)
+    place = Workplace(root=root, scratch=tmp_path, directory=root)
+    programs = Programs(str(bin_))
+    project = read_project(root)
+    check_marker(project, place, programs)
+    steps = plan_steps(project.build, place, programs, jobs=3)
+    assert [step.phase for step in steps] == ["preparing", "configuring", "making"]
+    assert steps[0].command == (str(bin_ / "autoreconf"), "--force", "--install")
+    assert steps[2].command == (str(bin_ / "make"), "-j3")
 
 
 def test_the_build_files_are_somewhere_else(tmp_path: Path) -> None:
