@@ -44,7 +44,7 @@ _INTRINSICS = {
     "floor.f128": "floortf", "ceil.f128": "ceiltf", "trunc.f128": "trunctf", "round.f128": "roundtf",
     "rint.f128": "roundeventf", "nearbyint.f128": "roundeventf", "roundeven.f128": "roundeventf",
     "sqrt.f128": "sqrttf", "minnum.f128": "fmintf", "maxnum.f128": "fmaxtf", "minimumnum.f128": "fmintf",
-    "maximumnum.f128": "fmaxtf", "ldexp.f128.i32": "ldexptf",
+    "maximumnum.f128": "fmaxtf", "fma.f128": "fmatf", "ldexp.f128.i32": "ldexptf",
 }  # fmt: skip
 _WHOLE_CALL = re.compile(r"l{0,2}(rint|round)\.i(\d+)\.f128\Z")
 _WHOLES = {"rint": "roundeventf", "round": "roundtf"}

@@ -59,6 +59,7 @@ float128.c      zeroext i16 (fp128)         trunctfhf2 trunctfbf2
 float128_math.c  signext i32 (fp128)        fpclassifytf signbittf ilogbtf
 float128_math.c  fp128 (fp128)              logbtf modftf
 float128_math.c  fp128 (fp128, fp128)       fdimtf nextaftertf remaindertf
+float128_math.c  fp128 (fp128, fp128, fp128)  fmatf
 float128_math.c  fp128 (fp128, i64)         scalblntf
 float128_math.c  fp128 (fp128, ptr)         frexptf
 float128_math.c  fp128 (ptr)                nantf
@@ -87,7 +88,8 @@ ROUTINES: dict[str, Routine] = _rows()
 
 _BY_SAME_NAME = "muldc3 divdc3 mulsc3 divsc3 udivti3 umodti3 divti3 modti3 powisf2 powidf2".split()  # noqa: SIM905
 _LONG_DOUBLE = (  # noqa: SIM905
-    "logb fdim nextafter remainder scalbln frexp nan ilogb fmod fmax fmin sqrt trunc floor ceil round roundeven ldexp"
+    "logb fdim fma nextafter remainder scalbln frexp nan ilogb fmod fmax fmin sqrt trunc floor ceil round roundeven "
+    "ldexp"
 ).split()
 BY_NAME = {
     **{f"__{name}": f"vis_rt_{name}" for name in _BY_SAME_NAME},

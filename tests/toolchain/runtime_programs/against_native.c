@@ -1,5 +1,6 @@
 /* The VIS run-time, compiled for this machine, beside the compiler's own: random and awkward operands. */
 #include <math.h>
+#include <quadmath.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -335,6 +336,24 @@ static void mathematics(void)
     }
 }
 
+static void fused(void)
+{
+    vis_quad a = quad(), b = quad(), c = quad();
+    switch (word() % 6) {
+    case 0: c = -(a * b); break;
+    case 1: c = number_of(bits_of(-(a * b)) ^ word() % 16); break;
+    case 2: c = number_of((bits_of(a * b) & ~FRACTION) | (bits_of(c) & FRACTION)); break;
+    case 3: c = a * b * number_of(((vis_u128)(BIAS - 130 + word() % 260)) << 112); break;
+    }
+    vis_quad got = vis_rt_fmatf(a, b, c);
+    same_quad("fma", a, b, got, fmaq(a, b, c));
+    /* And without that library: a product of few digits is exact, so that only the sum is rounded. */
+    a = number_of(bits_of(a) >> 60 << 60);
+    b = number_of(bits_of(b) >> 60 << 60);
+    if (a * b - a * b == 0 && (a * b > 0x1p-16000Q || a * b < -0x1p-16000Q))
+        same_quad("fma exact", a, b, vis_rt_fmatf(a, b, c), a * b + c);
+}
+
 static unsigned short bits_of_half(_Float16 x)
 {
     unsigned short bits;
@@ -404,6 +423,7 @@ int main(int argc, char **argv)
         definitions();
         halves();
         mathematics();
+        fused();
     }
     printf("%d failures in %ld rounds\n", failures, rounds);
     return failures != 0;
