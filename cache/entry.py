@@ -46,7 +46,7 @@ class Need(NamedTuple):
     key: Digest
     """The action key of the other artifact."""
     path: str
-    """The library's path inside it."""
+    """The library's path inside it; empty when nothing of it is loaded, and only its headers matter."""
 
 
 class NativeEntry(NamedTuple):

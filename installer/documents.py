@@ -6,18 +6,20 @@ where it lies itself. The files are docs/spec/native-artifact.md.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from visget.digest import Digest
 from visget.errors import FormatError, RefusedError
 from visget.format.package import Package
 from visget.format.strictjson import Reader, dumps, loads
-from visget.installer.pkgconfig import pkgconfig_text
+from visget.installer.pkgconfig import OWN_PREFIX, pkgconfig_text
 
 EXPORTS_FILE = "exports.json"
 EXPORTS_FORMAT = "visget-exports-1"
 _EXPORTS_LIMIT = 16 << 20
+_HOME = re.compile(r"^prefix=\$\{pcfiledir\}/\.\./\.\./\.\./([0-9a-f]{64})$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +30,8 @@ class Beside:
     """The dependency."""
     key: Digest | None
     """The action key of its artifact; None when its code is in the package's own."""
-    direct: bool
-    """Whether the package itself depends on it, and not only another dependency."""
+    modules: Mapping[str, str] = field(default_factory=dict)
+    """The pkg-config files in that artifact by their names: its own, and those of what it depends on itself."""
 
 
 def documents(
@@ -42,7 +44,7 @@ def documents(
         shared: whether there is a shared library.
         soname: what that calls itself.
         types: the LLVM type of each export.
-        beside: all packages that it depends on, directly or not.
+        beside: the packages that it depends on: those that it names, or, when they are merged, all.
 
     Raises:
         RefusedError: the package does not describe its functions.
@@ -58,18 +60,21 @@ def documents(
             # Its headers have no other home, and those of the package may include them.
             files = {f"include/{name}": text.encode() for name, text in other.package.headers().items()} | files
     separate = [other for other in beside if other.key is not None]
-    requires = [other.package.manifest.name for other in separate if other.direct]
+    requires = [other.package.manifest.name for other in separate]
     text = pkgconfig_text(manifest, shared=shared, requires=requires).encode()
     for name in _module_names(package):
         files[f"lib/pkgconfig/{name}.pc"] = text
+    homes: list[str] = []
     for other in separate:
-        # So that pkg-config finds what this package requires, whatever its search path is.
-        place = f"${{pcfiledir}}/../../../{other.key}"
-        inner = [name for name in _names(other.package) if any(name == one.package.manifest.name for one in separate)]
-        about = pkgconfig_text(other.package.manifest, shared=shared, requires=inner, prefix=place)
-        files.setdefault(f"lib/pkgconfig/{other.package.manifest.name}.pc", about.encode())
+        for name, about in sorted(other.modules.items()):
+            # So that pkg-config finds what this package requires, whatever its search path is. Those of what a
+            # dependency requires itself lead to their artifacts already.
+            own = f"prefix=${{pcfiledir}}/../../../{other.key}\n"
+            moved = about.replace(f"prefix={OWN_PREFIX}\n", own, 1)
+            files.setdefault(f"lib/pkgconfig/{name}", moved.encode())
+            homes += _HOME.findall(moved)
     folder = f"lib/cmake/{manifest.name}/{manifest.name}"
-    includes = [f"${{_visget_prefix}}/../{other.key}/include" for other in separate]
+    includes = [f"${{_visget_prefix}}/../{key}/include" for key in dict.fromkeys(homes)]
     files[f"{folder}Config.cmake"] = _cmake_config(manifest.name, soname if shared else None, includes).encode()
     files[f"{folder}ConfigVersion.cmake"] = _cmake_version(str(manifest.version)).encode()
     files["api.json"] = api
@@ -98,12 +103,6 @@ def _module_names(package: Package) -> list[str]:
     manifest = package.manifest
     usual = f"lib{manifest.library.removeprefix('lib')}" if manifest.library else manifest.name
     return list(dict.fromkeys([manifest.name, usual]))
-
-
-def _names(package: Package) -> list[str]:
-    from visget.names import Requirement
-
-    return [Requirement.parse(text).name for text in package.manifest.dependencies]
 
 
 def _cmake_config(name: str, soname: str | None, includes: Sequence[str]) -> str:

@@ -35,7 +35,7 @@ from visget.installer.gate import Promise, gate_library, gate_object
 from visget.installer.limits import DEFAULT_LIMITS, Limits, answer_limits
 from visget.installer.link import Linked, libc_identity, link_library
 from visget.installer.linkers import Linker
-from visget.installer.others import Others, name_of, same_file
+from visget.installer.others import Others, same_file
 from visget.installer.plan import Dependency, Plan, Tools, digest_of, plan
 from visget.installer.receipt import LinkedWith, Linking, Receipt
 from visget.installer.sandbox import Level, weakest
@@ -243,7 +243,7 @@ class _Build:
         sizes = {path: len(content) for path, content in files.items()}
         files |= documents(
             self._package, shared=linked is not None, soname=self._soname, types=compiled.types,
-            beside=self._others.beside(frozenset(map(name_of, self._manifest.dependencies))),
+            beside=self._others.beside(),
         )  # fmt: skip
         with translated("write the library", self._directory):
             for path, content in files.items():

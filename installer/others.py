@@ -20,7 +20,8 @@ from visget.format.package import VerifiedPackage
 from visget.installer.binding import Binding, bound_name, check_types, soname_of, tag_of
 from visget.installer.documents import EXPORTS_FILE, Beside, read_exports
 from visget.installer.plan import Dependency, Plan
-from visget.names import Requirement
+
+_MODULES = "lib/pkgconfig/"
 
 
 class Others:
@@ -47,7 +48,10 @@ class Others:
     @property
     def needs(self) -> tuple[Need, ...]:
         """What the store has to keep for the sake of the package."""
-        return tuple(Need(key_of(one), f"lib/{soname_of(one.name, key_of(one))}") for one in self.linked)
+        return tuple(
+            Need(key_of(one), f"lib/{soname_of(one.name, key_of(one))}" if one in self.linked else "")
+            for one in self.separate
+        )
 
     @property
     def run_path(self) -> str | None:
@@ -84,10 +88,18 @@ class Others:
         """Return the packages whose code becomes part of the package's own."""
         return [(one.verified, self.binding(one.verified, self._tags[one.name])) for one in self.merged]
 
-    def beside(self, direct: frozenset[str]) -> list[Beside]:
-        """Return all of them for documents(); `direct` are the names that the package itself depends on."""
-        listed = [*self.separate, *self.merged]
-        return [Beside(package=one.verified.package, key=one.key, direct=one.name in direct) for one in listed]
+    def beside(self) -> list[Beside]:
+        """Return all of them for documents()."""
+        found = []
+        for one in self.separate:
+            entry = self.entry(one)
+            modules = {
+                file.path.removeprefix(_MODULES): entry.content(file.path).decode()
+                for file in entry.files
+                if file.path.startswith(_MODULES)
+            }
+            found.append(Beside(package=one.verified.package, key=one.key, modules=modules))
+        return [*found, *(Beside(package=one.verified.package, key=None) for one in self.merged)]
 
     def files(self) -> Iterator[Path]:
         """Yield the libraries that are loaded with the package's, those of dependencies of dependencies included."""
@@ -98,6 +110,8 @@ class Others:
             if need in seen:
                 continue
             seen.add(need)
+            if not need.path:
+                continue
             entry = self._store.native(need.key)
             if entry is None:
                 raise CacheError(f"the artifact {need.key} is gone from the store", hint="run the same command again")
@@ -110,11 +124,6 @@ def key_of(one: Dependency) -> Digest:
     if one.key is None:
         raise ValueError(f"{one.label} has no artifact of its own")
     return one.key
-
-
-def name_of(requirement: str) -> str:
-    """Return the name of the package that `requirement` is about."""
-    return Requirement.parse(requirement).name
 
 
 def same_file(path: Path, other: Path) -> Path:

@@ -11,23 +11,23 @@ from collections.abc import Iterable
 
 from visget.format.manifest import Manifest
 
+OWN_PREFIX = "${pcfiledir}/../.."
+"""Where the files of an artifact are, seen from its pkg-config file."""
 
-def pkgconfig_text(
-    manifest: Manifest, *, shared: bool, requires: Iterable[str] = (), prefix: str = "${pcfiledir}/../.."
-) -> str:
+
+def pkgconfig_text(manifest: Manifest, *, shared: bool, requires: Iterable[str] = ()) -> str:
     """Return the text of ``lib/pkgconfig/NAME.pc``.
 
     Args:
         manifest: the package.
         shared: whether there is a shared library; with only the archive, programs need the maths library too.
         requires: the packages whose headers its headers may include, and whose archives go with its archive.
-        prefix: where its files are, from the file on.
     """
     private = " ".join(sorted(requires))
     run_path = "-Wl,-rpath,${libdir} " if shared else ""
     libs = f"-L${{libdir}} {run_path}-l{manifest.name}{'' if shared else ' -lm'}"
     lines = [
-        f"prefix={prefix}",
+        f"prefix={OWN_PREFIX}",
         "libdir=${prefix}/lib",
         "includedir=${prefix}/include",
         "",

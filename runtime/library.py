@@ -202,7 +202,7 @@ def map_needed(entry: NativeEntry, find: Find | None, seen: set[Digest] | None =
     """
     seen = set() if seen is None else seen
     for need in entry.needs:
-        if need.key in seen:
+        if need.key in seen or not need.path:
             continue
         seen.add(need.key)
         other = find(need.key) if find is not None else None

@@ -111,7 +111,7 @@ def _whole(store: Store, entry: NativeEntry, check: Check) -> bool:
             continue
         seen.add(need)
         other = store.native(need.key, check=check)
-        if other is None or other.file(need.path) is None:
+        if other is None or (need.path and other.file(need.path) is None):
             return False
         pending += other.needs
     return True

@@ -224,7 +224,6 @@ def install_chain(
     progress: Progress,
     linking: Linking = "shared",
     again: bool = False,
-    asked: Mapping[str, bool] | None = None,
 ) -> InstallResult:
     """Install what was asked for, and before it what it needs.
 
@@ -236,7 +235,6 @@ def install_chain(
         progress: told what is being done.
         linking: "static" makes the code of what it needs part of its own, and installs nothing else.
         again: compile what was asked for again, also when the store has the artifact.
-        asked: the packages of the chain that somebody asked for; None means the last.
 
     Raises:
         VisgetError: something could not be installed; what was installed before stays.
@@ -246,14 +244,13 @@ def install_chain(
     for found in chain.packages:
         package = found.verified.package
         last = found is chain.asked
-        wanted = last if asked is None else package.manifest.name in asked
         if linking == "static" and not last:
             there[package.manifest.name] = dependency(found.verified, None)
             continue
         needs = list(there.values()) if linking == "static" else [there[name] for name in needed(package)]
         result = install_verified(
-            found.verified, store, target, source=found.location, first_use=found.first_use, again=again and wanted,
-            settings=settings, progress=progress, select=wanted, automatic=not wanted, dependencies=needs,
+            found.verified, store, target, source=found.location, first_use=found.first_use, again=again and last,
+            settings=settings, progress=progress, select=last, automatic=not last, dependencies=needs,
             linking=linking,
         )  # fmt: skip
         results[result.name] = result

@@ -230,6 +230,32 @@ def test_a_c_program_gets_flags_for_the_chain(user, tmp_path):
 
 
 
+def test_what_dependencies_need_themselves_reaches_c_programs_too(user, registry, tmp_path):
+    if shutil.which("cc") is None:
+        pytest.skip("there is no C compiler")
+    body = (
+        "declare signext i32 @middle_scale(i32 signext) #0\ndefine signext i32 @roof(i32 signext %x) #0 {\n"
+        "  %r = call signext i32 @middle_scale(i32 signext %x)\n  ret i32 %r\n}\n"
+    )
+    uses = {"middle": {"middle_scale": "i32 (i32)"}}
+    sell(registry, package("roof", body=body, functions={"roof": ("x",)}, needs=("middle", "odd"), uses=uses))
+    sell(registry, package("odd", body=BODY, functions={"odd": ()}))
+    user.visget("install", "roof")
+    user.visget("cache", "gc", "--all")
+    (tmp_path / "main.c").write_text(
+        '#include <stdio.h>\n#include "roof.h"\n#include "middle.h"\n#include "base.h"\n#include "odd.h"\n'
+        'int main(void) { printf("%d\\n", roof(20)); return 0; }\n'
+    )
+    for words in (["--libs"], ["--static"]):
+        flags = user.visget("pkg-config", "--cflags", *words, "roof").split()
+        subprocess.run(["cc", tmp_path / "main.c", "-o", tmp_path / "main", *flags], check=True)
+        assert subprocess.check_output([tmp_path / "main"]) == b"41\n", words
+    user.visget("uninstall", "odd", "--force")
+    user.visget("cache", "gc", "--all")
+    assert ask(user, "visget.load('roof').roof(20)") == "41"
+    assert "libodd" not in ask(user, "(visget.load('roof'), open('/proc/self/maps').read())[1]")
+
+
 @pytest.mark.cross
 def test_everything_is_compiled_for_the_target(user):
     found = user.json("install", "top", "--target", "aarch64-linux-musl")["installed"][0]
