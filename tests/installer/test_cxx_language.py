@@ -143,7 +143,11 @@ DRIVER = r"""
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-static void *open_(const char *path) { void *h = dlopen(path, RTLD_NOW | RTLD_LOCAL); if (!h) puts(dlerror()); return h; }
+static void *open_(const char *path) {
+  void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!handle) puts(dlerror());
+  return handle;
+}
 #define CALL(name, type) ((type)dlsym(library, #name))
 static void *library;
 static void *idle(void *unused) { CALL(threads, int (*)(void))(); dlclose(library); return NULL; }
@@ -201,7 +205,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Package:
 
 
 @pytest.fixture(scope="module", params=SLOTS)
-def machine(request: pytest.FixtureRequest, made: Package, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+def machine(
+    request: pytest.FixtureRequest, made: Package, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, Path]:
     return request.param, library_of(made, request.param, tmp_path_factory.mktemp("installed"))
 
 

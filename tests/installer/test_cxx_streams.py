@@ -55,7 +55,11 @@ int parse(const char *text, double *real, long *whole) {
   from >> *real >> *whole >> wide;
   return from.fail() ? -1 : int(wide * 2);
 }
-int say(const char *what) { std::cout << what << ' ' << 42 << '\n'; std::cerr << "and so on\n"; return std::cout.good(); }
+int say(const char *what) {
+  std::cout << what << ' ' << 42 << '\n';
+  std::cerr << "and so on\n";
+  return std::cout.good();
+}
 int locales() {
   try { std::locale none("no_such_language"); return -1; } catch (const std::runtime_error &) {}
   std::wostringstream wide;
