@@ -390,7 +390,7 @@ def test_without_a_linker(market: Market, tmp_path: Path) -> None:
     user = market.newcomer(tmp_path / "user", VISGET_LINKER="none")
     user.visget("install", "tiny")
     entry = user.entry("tiny")
-    assert sorted(path.name for path in (entry / "lib").iterdir()) == ["libtiny.a", "libtiny.o", "pkgconfig"]
+    assert sorted(path.name for path in (entry / "lib").iterdir()) == ["cmake", "libtiny.a", "libtiny.o", "pkgconfig"]
     library = user.load("tiny")
     assert library.receipt["artifact"] == "object"
     assert library.receipt["answers"] == "passed"
