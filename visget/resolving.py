@@ -232,7 +232,10 @@ def _explained(name: str, needs: Sequence[Wanted], catalogue: Catalogue, failure
         return NotFoundError(
             f"{who}, and there is no package {name} in that registry (any more){more}",
             where=registries[0],
-            hint=f"{error.hint}; tell the author of {' and '.join(others)}" if others else error.hint,
+            hint=f"no other registry is asked by itself; if one has the right {name}, say so by locking it from there, "
+            f"before the rest: visget lock {name} --registry WHERE. Else tell the author of {' and '.join(others)}"
+            if others
+            else error.hint,
             details=details,
         )
     details["versions"] = [str(one.version) for one in versions]

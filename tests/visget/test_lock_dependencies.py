@@ -114,3 +114,21 @@ def test_a_bundle_holds_everything_that_is_needed(user, tmp_path):
     words = ["--file", tmp_path / "half" / "visget.lock", "--registry", tmp_path / "half", "--offline"]
     found = other.json("sync", "--frozen", *words)["installed"]
     assert [item["name"] for item in found] == ["base", "middle"]
+
+
+def test_row_24_a_dependency_from_another_registry_has_to_be_asked_for(user, registry, tmp_path):
+    """What a registry lacks is never taken from another one, unless the user says that it is from there."""
+    private = init_registry(tmp_path / "private")
+    sell(private, middle())
+    done = user.finished("install", "middle", "--registry", private, code=8)
+    assert "middle 1.0 needs base<2,>=1, and there is no package base in that registry" in done.stderr
+    assert "visget lock base --registry WHERE" in done.stderr
+    user.visget("lock", "middle", "--registry", private, code=8)
+    user.visget("lock", "base", "--registry", registry)
+    user.visget("lock", "middle", "--registry", private)
+    lock = read_lock(user.root / "visget.lock")
+    assert {item.name: lock.registry(item).location for item in lock.packages} == {
+        "base": str(registry), "middle": str(private)
+    }  # fmt: skip
+    user.visget("sync", "--locked")
+    assert user.python("import visget; print(visget.load('middle').middle_scale(20))").stdout == "41\n"
