@@ -65,7 +65,8 @@ _PASSED_F_PREFIXES = (
 
 # Without meaning for neutral code.
 _DROPPED = _words(
-    "-pipe -m64 -p -time -Q -D_FORTIFY_SOURCE -U_FORTIFY_SOURCE -Wno-deprecated-non-prototype -Wa -fsigned-char"
+    "-emit-llvm -pipe -m64 -p -time -Q -D_FORTIFY_SOURCE -U_FORTIFY_SOURCE -Wno-deprecated-non-prototype -Wa"
+    " -fsigned-char"
 )
 _DROPPED_PREFIXES = (
     "-O", "-g", "-mcmodel=", "-mtls-dialect=", "-Wa,", "-D_FORTIFY_SOURCE=", "-Wp,-D_FORTIFY_SOURCE",

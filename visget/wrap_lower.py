@@ -7,6 +7,7 @@ Programs are for the build machine and are never shipped; what is installed is c
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib.util
@@ -59,7 +60,10 @@ def lower(unit: Unit, target: Target, directory: Path) -> Path:
     digest.update(unit.data)
     name = digest.hexdigest()
     path = directory / name[:2] / f"{name[2:]}.o"
-    if not path.is_file():
+    if path.is_file():
+        with contextlib.suppress(OSError):
+            os.utime(path)  # what is in use is the last to be thrown away
+    else:
         native = _compile(unit, target)
         with translated("keep a native object", path):
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,8 @@ PASSED = """-Wall -Wextra -Wno-unused -W -w -Weverything -Warray-bounds -Wlogica
 -ffp-contract=off -ftrivial-auto-var-init=zero -fms-extensions -Qunused-arguments -v"""
 LINKED = """-shared -r -static -static-libgcc -static-libstdc++ -pie -no-pie -rdynamic -s -nostdlib -nostartfiles
 -Wl,-soname,x -Wl,--version -fuse-ld=lld -z -u -Xlinker"""
-DROPPED = """-O -O0 -O1 -O2 -O3 -Os -Oz -Og -Ofast -g -g3 -ggdb -gdwarf-4 -fPIC -fpic -fPIE -fno-pic -flto -flto=auto
+DROPPED = """-emit-llvm
+-O -O0 -O1 -O2 -O3 -Os -Oz -Og -Ofast -g -g3 -ggdb -gdwarf-4 -fPIC -fpic -fPIE -fno-pic -flto -flto=auto
 -fno-lto -ffat-lto-objects -fuse-linker-plugin -fomit-frame-pointer -fno-omit-frame-pointer -fstack-protector-strong
 -fno-stack-protector -fstack-clash-protection -fcf-protection=full -ffunction-sections -fdata-sections -fno-plt -pipe
 -m64 -mcmodel=medium -Wa,--noexecstack -D_FORTIFY_SOURCE=2 -U_FORTIFY_SOURCE -funroll-loops -ftree-vectorize
