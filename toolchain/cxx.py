@@ -22,6 +22,7 @@ _CXX = re.compile(
     r"_Z(?:n[wa]|d[la]|(?:T[VTISC]|GV|GR|T[hvc][0-9nv_]*_)?(?:N[KVRO]*)?(?:St|10__cxxabiv1)"
     r"|T[IS]P?K?(?:D[a-z]|[a-z])\Z)|__cxa_|__gxx_personality_v0\Z|__dynamic_cast\Z|__dso_handle\Z|vis_cxx_"
 )
+_UNDEFINED = re.compile(r"^(?:declare [^\n@]*@([\w.$]+)\(|@([\w.$]+) = external )", re.M)
 
 
 def needs_cxx(names: Iterable[str]) -> bool:
@@ -52,6 +53,8 @@ def with_cxx_runtime(
         BuildError: the library does not compile.
         ResourceError: the cache cannot be written.
     """
+    if not needs_cxx(one or other for one, other in _UNDEFINED.findall(text)):
+        return text
     names = names_of(text)
     needed = chosen_units(
         names,
