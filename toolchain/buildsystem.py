@@ -103,7 +103,7 @@ def _build(
     options = compile_options(build)
     beside = Path(sysconfig.get_path("scripts"))
     flags = wrapper_flags(options, place.root, place.prefix)
-    surroundings = environment(place, beside, flags) | ({"VISGET_CC": cc} if cc else {})
+    surroundings = environment(place, beside, flags, cc=cc, cache=cache)
     programs = Programs(surroundings["PATH"])
     check_marker(project, place, programs)
     prepare_tools(place, programs)

@@ -225,13 +225,15 @@ def machine_scripts(place: Workplace) -> dict[str, str]:
     }
 
 
-def environment(place: Workplace, beside: Path, flags: Sequence[str]) -> dict[str, str]:
+def environment(place: Workplace, beside: Path, flags: Sequence[str], *, cc: str | None, cache: Path) -> dict[str, str]:
     """Return the whole environment of the build.
 
     Args:
         place: the directories.
         beside: the directory of the programs of visget's Python.
         flags: what every call of the compiler is given.
+        cc: another clang than ziglang's.
+        cache: where the wrappers keep what they have compiled for programs, such as the C++ library.
     """
     scratch = place.scratch
     packages = ":".join(str(root / "lib" / "pkgconfig") for root in place.roots)
@@ -259,6 +261,8 @@ def environment(place: Workplace, beside: Path, flags: Sequence[str]) -> dict[st
         "VISGET_WRAP_LOG": str(place.log),
         "VISGET_WRAP_ROOT": str(place.root),
         "VISGET_WRAP_FLAGS": "\n".join(flags),
+        "VISGET_CACHE_DIR": str(cache.absolute()),
+        **({"VISGET_CC": cc} if cc else {}),
     }
 
 

@@ -174,8 +174,7 @@ def from_database(
         for made in ("home", "tmp", "tools", "calls"):
             (scratch / made).mkdir()
         beside = Path(sysconfig.get_path("scripts"))
-        surroundings = environment(place, beside, wrapper_flags(options, root, prefix))
-        surroundings |= {"VISGET_CC": cc} if cc else {}
+        surroundings = environment(place, beside, wrapper_flags(options, root, prefix), cc=cc, cache=cache)
         objects = _compile(entries, scratch, beside, surroundings, jobs, progress)
         log = CallLog(read_calls(place.log), root, own_places(frontend, place))
         units = [_unit(entry, objects[entry], root, log) for entry in entries]
