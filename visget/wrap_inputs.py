@@ -104,7 +104,11 @@ class _Gathering:
             return
         for path in self._candidates(name):
             if path.is_file():
+                known = len(self.shared)
                 self.file(str(path), shown=f"-l{name}")
+                if len(self.shared) > known:
+                    # A dependency takes the place of a library that this system would find by itself.
+                    self.words.append(Word(f"-Wl,-rpath,{path.parent.resolve()}"))
                 return
         shown = name.removeprefix(":")
         raise BuildError(

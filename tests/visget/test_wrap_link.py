@@ -144,6 +144,15 @@ def read_functions(path: Path) -> set[str]:
     return {one.name for one in parse_bitcode(path.read_bytes()).functions if not one.is_declaration}
 
 
+def test_a_library_that_was_found_by_name_is_found_again_when_the_program_runs(objects):
+    """As this machine's own would be: configure scripts run what they link with a dependency."""
+    (objects.root / "prefix").mkdir()
+    objects.good("-shared", "add.o", "two.o", "-Wl,-soname,libdep.so.3", "-o", "prefix/libdep.so.3")
+    (objects.root / "prefix" / "libdep.so").symlink_to("libdep.so.3")
+    objects.good("main.o", "-Lprefix", "-ldep", "-o", "p")
+    assert objects.program("p") == "2\n"
+
+
 def test_no_undefined(objects):
     assert objects.good("-shared", "two.o", "-o", "open.so").status == 0
     for flag in ("-Wl,--no-undefined", "-Wl,-z,defs"):
