@@ -111,7 +111,7 @@ def run_with(driver: str, native: bytes, arch: str, directory: Path) -> subproce
         if emulator is None:
             pytest.skip(f"no qemu-{arch} (Debian: qemu-user)")
         link = [str(zig()), "cc", "-target", f"{arch}-linux-musl", "-O1", "-g0", "-w", str(main), str(library),
-                "-o", str(program), "-static", "-lm"]  # fmt: skip
+                "-o", str(program), "-static", "-lm", "-lunwind"]  # fmt: skip
         run = [emulator, str(program)]
     done = subprocess.run(link, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
