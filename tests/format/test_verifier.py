@@ -97,7 +97,8 @@ def test_what_a_program_may_do_and_a_package_may_not() -> None:
         "declare signext i32 @vfork() returns_twice\ndeclare void @longjmp(ptr, i32 signext)\n"
     )
     assert check_module(text, exports=["main"], program=True) == []
-    assert {finding.rule for finding in check_module(text, exports=["main"])} == {"VIS-114", "VIS-210", "VIS-324", "VIS-512"}
+    refused = {finding.rule for finding in check_module(text, exports=["main"])}
+    assert refused == {"VIS-114", "VIS-210", "VIS-324", "VIS-512"}
 
 
 def test_a_built_in_is_called_with_its_own_types() -> None:
