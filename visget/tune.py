@@ -84,6 +84,10 @@ def choose_cleanup(path: Path, *, settings: Settings, progress: Progress = SILEN
         raise UsageError(
             "there is nothing to time", where=str(project.path), hint="add [[bench]] tables: calls as in [[vector]]"
         )
+    if project.dependencies:
+        raise project.wrong(
+            ("dependencies",), "a package with dependencies cannot be timed yet", "leave --choose-cleanup out"
+        )
     target, limits = target_of(settings, None), answer_limits(limits_of(settings))
     taken: dict[str, dict[str, list[float]]] = {}
     sizes: dict[str, int] = {}

@@ -200,3 +200,9 @@ def test_publishing_tries_a_package_on_what_it_needs(author):
     assert "returned 42, not 41" in done.stderr
     done = author.finished("publish", built["file"], "--no-check")
     assert "published" in done.stdout
+
+
+def test_what_cannot_be_timed_is_said(author):
+    bench = '[[bench]]\nname = "one"\nsteps = [{ call = "stat_one" }]\n'
+    tree = project(author.root / "timed", STAT, STAT_TOML % ("*", SOURCES) + bench)
+    assert "cannot be timed yet" in author.finished("build", tree, "--choose-cleanup", code=2).stderr
