@@ -290,7 +290,8 @@ def _cmake(build: Build, place: Workplace, programs: Programs, jobs: int) -> tup
         "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_INSTALL_PREFIX={PREFIX}", "-DCMAKE_INSTALL_LIBDIR=lib",
         "-DBUILD_SHARED_LIBS=OFF",
         *((f"-DCMAKE_PREFIX_PATH={place.prefix}",) if place.prefix else ()),
-        "-DFETCHCONTENT_FULLY_DISCONNECTED=ON",
+        # By name: CMake calls it through a shell, to which a path with a space means something else.
+        "-DFETCHCONTENT_FULLY_DISCONNECTED=ON", "-DCMAKE_UNAME:STRING=uname",
         *build.configure,
     )  # fmt: skip
     make = (
