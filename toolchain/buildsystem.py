@@ -132,6 +132,13 @@ def _build(
     )
 
 
+def _foreign(prefix: Path | None) -> tuple[str, ...]:
+    """Return the flags for headers of the dependencies: where they are, without a trace of that in the module."""
+    return () if prefix is None else (
+        f"-isystem{prefix}/include", f"-ffile-prefix-map={prefix}/include=visget/dependencies"
+    )  # fmt: skip
+
+
 def wrapper_flags(options: CompileOptions, root: Path, prefix: Path | None) -> list[str]:
     """Return what every call of the compiler is given, after the flags of the build system."""
     chosen = [
@@ -143,7 +150,7 @@ def wrapper_flags(options: CompileOptions, root: Path, prefix: Path | None) -> l
     if options.float_cast == "native":  # the wrappers saturate
         chosen.append("-fstrict-float-cast-overflow")
     paths = [f"-fmacro-prefix-map={root}/=", f"-fdebug-prefix-map={root}={DEBUG_ROOT}"]
-    return [*chosen, *paths, *((f"-isystem{prefix}/include",) if prefix else ())]
+    return [*chosen, *paths, *_foreign(prefix)]
 
 
 def shared_flags(options: CompileOptions, units: list[Unit]) -> tuple[str, ...]:

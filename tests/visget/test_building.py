@@ -11,7 +11,8 @@ from e2ekit import User
 PAIR = {
     "LICENSE": "MIT\n",
     "pair.h": "#include <stddef.h>\nstruct pair { long low; long high; };\n"
-    "long pair_sum(const struct pair *p);\nint pair_cmp(int a, int b);\nstruct pair *pair_new(void);\n",
+    "long pair_sum(const struct pair *p);\nint pair_cmp(int a, int b);\nstruct pair *pair_new(void);\n"
+    "static inline const char *pair_file(void) { return __FILE__; }\n",
     "pair.c": '#include "pair.h"\n#include <stdlib.h>\n'
     "long pair_sum(const struct pair *p) { return p->low + p->high; }\n"
     "int pair_cmp(int a, int b) { return a - b; }\n"
@@ -31,8 +32,9 @@ headers = ["pair.h"]
 """
 STAT = {
     "LICENSE": "MIT\n",
-    "stat.h": "#include <pair.h>\nlong stat_total(const struct pair *p, int n);\nlong stat_one(void);\n",
-    "stat.c": '#include "stat.h"\n#include <stdlib.h>\n'
+    "stat.h": "#include <pair.h>\nlong stat_total(const struct pair *p, int n);\nlong stat_one(void);\n"
+    "const char *stat_file(void);\n",
+    "stat.c": '#include "stat.h"\n#include <stdlib.h>\nconst char *stat_file(void) { return pair_file(); }\n'
     "long stat_total(const struct pair *p, int n) { long s = 0; for (int i = 0; i < n; i++) s += pair_sum(p + i);\n"
     "  return pair_cmp(n, 0) > 0 ? s : -1; }\n"
     "long stat_one(void) { struct pair *p = pair_new(); p->low = 40; p->high = 2; long s = pair_sum(p); free(p);"
@@ -190,6 +192,10 @@ def test_a_build_system_finds_and_runs_what_it_is_built_on(author, system):
     tree = project(author.root / system, STAT | files, STAT_TOML % (">=1,<2", build))
     built = author.json("build", tree)
     assert sorted(built["uses"]["pair"]) == ["pair_cmp", "pair_new", "pair_sum"]
+    # Another prefix, of another name, leaves no trace.
+    lonely = User(author.root / f"lonely-{system}")
+    again = lonely.json("build", tree, "--with", file_of(author), "--output", lonely.root)
+    assert again["digest"] == built["digest"]
 
 
 def test_publishing_tries_a_package_on_what_it_needs(author):
