@@ -41,6 +41,13 @@ _CHANGING = rule(
     _DENIED,
     "unlink unlinkat rename renameat renameat2 mkdir mkdirat rmdir link linkat symlink symlinkat chmod fchmodat",
 )
+# What a library's own threads need, waiting included, and the numbers of the user, which a library may ask for.
+_WAITING = rule(
+    ALLOW,
+    "nanosleep clock_nanosleep poll ppoll set_robust_list rseq getuid geteuid getgid getegid getppid",
+)
+_CLONE_THREAD = 0x00010F00  # CLONE_VM, CLONE_FS, CLONE_FILES, CLONE_SIGHAND, CLONE_THREAD: a thread, not a process
+_CLONE_NEW = 0x7E020000  # CLONE_NEW*: a user namespace is a way to much of the kernel
 _WRITING_FLAGS = os.O_ACCMODE | os.O_CREAT | os.O_TRUNC
 
 
@@ -78,6 +85,8 @@ def loading(process: int, *, in_memory: bool) -> Filter:
     return Filter(
         rules=(
             _CALCULATING, *mapping, *reading, rule(ALLOW, "seccomp"), _own_signals(process), *_LOOKING, _CHANGING,
+            # What is not allowed here cannot be allowed afterwards.
+            _WAITING, *_threads(),
         ),
         default=KILL,
         unknown=_ABSENT,
@@ -85,23 +94,38 @@ def loading(process: int, *, in_memory: bool) -> Filter:
 
 
 def calling(process: int) -> Filter:
-    """Return the filter of the answer worker `process` while it calls the library's functions."""
+    """Return the filter of the answer worker `process` while it calls functions, which may use threads."""
     return Filter(
-        rules=(_CALCULATING, _DATA_MEMORY, _own_signals(process), *_LOOKING, _CHANGING), default=KILL, unknown=_ABSENT
+        rules=(
+            _CALCULATING, _DATA_MEMORY, _own_signals(process), *_LOOKING, _CHANGING, _WAITING,
+            *_threads(),
+        ),
+        default=KILL,
+        unknown=_ABSENT,
+    )  # fmt: skip
+
+
+def _threads() -> tuple[Rule, ...]:
+    """Return the rules that let a library start threads, and no process."""
+    return (
+        *_no_namespaces(KILL),
+        rule(ALLOW, "clone", Where(0, _CLONE_THREAD, _CLONE_THREAD)),
+        # Its flags lie in memory, where no filter can see them; C libraries then use clone.
+        rule(_ABSENT, "clone3"),
     )
+
+
+def _no_namespaces(action: Action) -> tuple[Rule, ...]:
+    """Return the rules that answer a clone with new namespaces by `action`."""
+    bits = (1 << place for place in range(32))
+    return tuple(rule(action, "clone", Where(0, bit, bit)) for bit in bits if bit & _CLONE_NEW)
 
 
 def linking() -> Filter:
     """Return the filter of the linker and of the programs that it starts."""
-    new_namespaces = 0x7E020000  # CLONE_NEW*: a user namespace is a way to much of the kernel
-    spaces = tuple(
-        rule(_FORBIDDEN, "clone", Where(0, bit, bit))
-        for bit in (1 << place for place in range(32))
-        if bit & new_namespaces
-    )
     return Filter(
         rules=(
-            *spaces,
+            *_no_namespaces(_FORBIDDEN),
             # Its flags lie in memory, where no filter can see them; C libraries then use clone.
             rule(_ABSENT, "clone3 io_uring_setup io_uring_enter io_uring_register"),
             # Typing into the terminal of the user: TIOCSTI, TIOCLINUX.

@@ -52,6 +52,21 @@ SOURCE = """
 #include <stdlib.h>
 #include <string.h>
 #include <math.h>
+#include <pthread.h>
+#include <time.h>
+static void *square(void *at) {
+    struct timespec moment = {0, 1000000}; nanosleep(&moment, 0);
+    *(int *)at *= *(int *)at; return at;
+}
+int in_threads(int n) {
+    pthread_t made[8]; int values[8], sum = 0;
+    for (int k = 0; k < 8; k++) {
+        values[k] = k + n;
+        if (pthread_create(&made[k], 0, square, &values[k])) return -1;
+    }
+    for (int k = 0; k < 8; k++) { pthread_join(made[k], 0); sum += values[k]; }
+    return sum;
+}
 int add(int a, int b) { return a + b; }
 unsigned char low(unsigned char x) { return x + 1; }
 long big(long x) { return x * 1000; }
@@ -107,7 +122,8 @@ API = Api(
         declare("drop", VOID, INTP), declare("crash", INT, INT), declare("give_up", VOID), declare("loop", VOID),
         declare("leave", VOID), declare("talk", INT), declare("choose", INT, EnumRef("enum e")),
         declare("count", INT, INT, variadic=True), declare("remember", VOID, Pointer(CHAR)), declare("late", VOID),
-        declare("absent", INT), declare("opaque", Opaque("long double"), Opaque("long double")),
+        declare("in_threads", INT, INT), declare("absent", INT),
+        declare("opaque", Opaque("long double"), Opaque("long double")),
     ),
     enums=(Enum(name="enum e", type=Integer("unsigned int", 4, False), values=(("A", 0),)),),
 )  # fmt: skip
@@ -119,7 +135,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (directory / "x.c").write_text(SOURCE)
     path = directory / "libx.so"
     subprocess.run(
-        ["gcc", "-O1", "-fno-builtin", "-shared", "-fPIC", "-w", str(directory / "x.c"), "-o", str(path), "-lm"],
+        ["gcc", "-O1", "-fno-builtin", "-shared", "-fPIC", "-w", "-pthread", str(directory / "x.c"), "-o", path, "-lm"],
         check=True,
     )
     return path
@@ -144,6 +160,7 @@ GOOD = {
         call("choose", i(4), returns=ExpectInt(value=5)),
         call("count", i(2), i(7), FloatArg(text="1.5"), returns=ExpectInt(value=2)),
     ],
+    "threads of the library": [call("in_threads", i(1), returns=ExpectInt(value=204))],
     "floats": [
         call("half", FloatArg(text="0.2"), returns=ExpectFloat(text="0.1")),
         call("root", FloatArg(text="-1"), returns=ExpectFloat(text="nan")),
