@@ -15,7 +15,7 @@ from visget.building import build
 from visget.cache.environment import Environment, Installed
 from visget.config import Settings, read_settings
 from visget.errors import CompileError, NotFoundError, RefusedError, VisgetError
-from visget.installing import InstallResult
+from visget.installing import InstallResult, write_artifact
 from visget.loading import load, not_installed, path, resolve
 from visget.names import Requirement, parse_name, parse_version
 from visget.progress import SILENT, Progress
@@ -49,6 +49,7 @@ __all__ = [
     "uninstall",
     "unneeded",
     "use",
+    "write_artifact",
 ]
 
 

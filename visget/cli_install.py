@@ -5,18 +5,20 @@ Invariant: each command is one function that reads its options, calls visget.api
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from visget.cli_common import Ui, command, counted, printable
 from visget.config import Settings, with_options
-from visget.errors import VisgetError
+from visget.errors import UsageError, VisgetError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from visget.cache.environment import Installed
+    from visget.installer.artifact_dir import ArtifactDirectory
     from visget.installer.receipt import Linking
     from visget.installing import InstallResult
 
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 @click.argument("requirements", nargs=-1, required=True, metavar="NAME[==VERSION]...")
 @click.option("--registry", metavar="NAME|DIR|URL", help="Where to look. [env: VISGET_REGISTRY]")
 @click.option("--target", metavar="TARGET", help="What to compile for; default: this machine. [env: VISGET_TARGET]")
+@click.option("--to", "place", metavar="DIR", type=click.Path(path_type=Path),
+              help="Write the library, and what it needs, to this directory, which can be copied to other machines.")
+@click.option("--force", is_flag=True, help="Replace another package's artifact in the directory given with --to.")
 @click.option("--trust", metavar="KEY-ID", help="A key of the author, whose packages alone (or a successor's) count.")
 @click.option("--link", "linking", type=click.Choice(["shared", "static"]), default="shared", show_default=True,
               help="Whether what it needs stays libraries of their own, or becomes part of its code.")  # fmt: skip
@@ -37,16 +42,21 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Print the plan and change nothing.")
 @click.option("--offline", is_flag=True, default=None, help="Never touch the network. [env: VISGET_OFFLINE]")
 def install(ui: Ui, settings: Settings, *, requirements: tuple[str, ...], registry: str | None, target: str | None,
-            trust: str | None, linking: Linking, upgrade: bool, reinstall: bool, dry_run: bool,
-            offline: bool | None) -> None:  # fmt: skip
+            place: Path | None, force: bool, trust: str | None, linking: Linking, upgrade: bool, reinstall: bool,
+            dry_run: bool, offline: bool | None) -> None:  # fmt: skip
     """Compile a package for this machine and install it.
 
     Each package is fetched and verified, compiled for this machine (or TARGET), and installed when the fresh
-    code gives the answers that the package promises. What it needs is installed before it.
+    code gives the answers that the package promises. What it needs is installed before it. With --to, a directory
+    is written that can be copied to other machines; `visget target --list` lists what they can be.
     """
     from visget import api
 
     settings = with_options(settings, offline=offline)
+    if place is not None:
+        _check_place(place, requirements, force)
+    elif force:
+        raise UsageError("--force says what may happen to the directory given with --to, and there is none")
     if dry_run:
         plans = [
             api.plan(
@@ -74,7 +84,34 @@ def install(ui: Ui, settings: Settings, *, requirements: tuple[str, ...], regist
             if item.first_use:
                 ui.note(f"first use of {item.name}: trusting its signing key {', '.join(item.signers)} from now on")
         done.append(result)
+    if place is not None:
+        written = api.write_artifact(done[0], place, force=force, settings=settings)
+        ui.result({"installed": [_as_dict(done[0])], "directory": written.as_dict()}, _written(ui, done[0], written))
+        return
     ui.result({"installed": [_as_dict(result) for result in done]}, "\n".join(_as_text(ui, item) for item in done))
+
+
+def _check_place(place: Path, requirements: tuple[str, ...], force: bool) -> None:
+    """Refuse a directory that cannot be written, before anything is compiled."""
+    from visget.installer.artifact_dir import check_place
+    from visget.names import Requirement
+
+    if len(requirements) != 1:
+        raise UsageError(
+            f"--to takes one package, not {len(requirements)}", hint="give each its own directory, one after another"
+        )
+    check_place(place, Requirement.parse(requirements[0]).name, force=force)
+
+
+def _written(ui: Ui, result: InstallResult, written: ArtifactDirectory) -> str:
+    head = ui.style(f"wrote {result.name} {result.version}", bold=True)
+    lines = [f"{head} for {result.target}", f"  {written.path}"]
+    if ui.quiet:
+        return lines[0]
+    if written.packages:
+        lines.append(f"  with:    {', '.join(written.packages)}")
+    lines += [f"  library: {path}" for path in written.files if path.startswith(("lib/lib", "bin/"))]
+    return "\n".join(lines)
 
 
 def _as_dict(result: InstallResult) -> dict[str, object]:

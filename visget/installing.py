@@ -16,10 +16,13 @@ from visget.config import Settings
 from visget.failpoint import failpoint
 from visget.files import translated
 from visget.progress import Progress
-from visget.wiring import limits_of, linker_of, machine_key
+from visget.wiring import limits_of, linker_of, machine_key, store_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from visget.format.package import VerifiedPackage
+    from visget.installer.artifact_dir import ArtifactDirectory
     from visget.installer.plan import Dependency
     from visget.installer.receipt import Linking
     from visget.installer.target import Target
@@ -116,3 +119,19 @@ def install_verified(
         first_use=first_use, signers=tuple(verified.signers),
         linked_with=tuple((one.name, one.version) for one in dependencies), linking=linking,
     )  # fmt: skip
+
+
+def write_artifact(
+    result: InstallResult, place: Path, *, settings: Settings, force: bool = False
+) -> ArtifactDirectory:
+    """Write what `result` installed, and all that it needs, to a directory that can be copied to another machine.
+
+    Raises:
+        UsageError: something else is at that place (visget.installer.artifact_dir.write_directory).
+        CacheError: an artifact is gone from the store.
+    """
+    from visget.installer.artifact_dir import write_directory
+
+    store = store_of(settings)
+    with store.in_use():
+        return write_directory(result.entry, store, place, force=force)
