@@ -120,7 +120,8 @@ def test_zlib_by_cmake(bench, downloads):
 def test_pcre2_by_configure_and_libtool(bench, downloads):
     need("make")
     root = unpack(bench, downloads, PCRE2)
-    good(bench.visget("configure", cwd="s"))
+    # pcre2grep flushes its output after it has forked: on a busy machine its own test of that fails, with any compiler.
+    good(bench.visget("configure", "--disable-pcre2grep-callout-fork", cwd="s"))
     good(bench.visget("make", cwd="s"))
     tested = good(bench.visget("make", "check", cwd="s"))
     assert re.search(r"# PASS:  3\b", tested), tested[-3000:]
