@@ -116,13 +116,21 @@ class Shelf:
             except (NetworkError, UnsupportedError, NotFoundError) as error:
                 self._missing[name] = f"cannot fetch the sources of {name}: {error}"
                 pytest.skip(self._missing[name])
-            # What was fetched must do: from here on nothing may touch the network.
-            built = self.user.json("build", RECIPES / name, "--output", self.user.root / "dist", "--offline")
-            path = Path(built["file"])
+            path = self._built(name)
             self.user.visget("check", path)
             self.user.visget("publish", path)
             self._published[name] = path
         return self._published[name]
+
+    def _built(self, name: str) -> Path:
+        """Build a recipe; with VISGET_TEST_PACKAGES, take what somebody who writes tests has built there before."""
+        version = read_project(RECIPES / name).package.version
+        before = Path(os.environ.get("VISGET_TEST_PACKAGES", "/nonexistent"), f"{name}-{version}.vis")
+        if before.exists():
+            return before
+        # What was fetched must do: from here on nothing may touch the network.
+        built = self.user.json("build", RECIPES / name, "--output", self.user.root / "dist", "--offline")
+        return Path(built["file"])
 
     def _fetch(self, name: str) -> None:
         project = read_project(RECIPES / name)

@@ -279,6 +279,10 @@ class Machine:
             self._callbacks[key] = self._trampoline(type_, guarded)
         return self._callbacks[key]
 
+    def forget_callbacks(self) -> None:
+        """Let the places of all callbacks be used again: nothing may call them any more."""
+        self._callbacks.clear()
+
     def buffer(self, content: int | bytes) -> Memory:
         """Return memory of so many zeros, or with these bytes in it; it stays for good."""
         data = bytes(content)
@@ -548,6 +552,10 @@ class Far(Machine):
         assert not isinstance(type_.result, Float), "a callback that returns a real number"
         self._functions_of.append((type_, function))
         return int(self._trampolines[number])
+
+    def forget_callbacks(self) -> None:
+        super().forget_callbacks()
+        self._functions_of.clear()
 
     def _called_back(self) -> None:
         number, *integers = struct.unpack("<9Q", self._get(72))
