@@ -217,10 +217,10 @@ libname_la_SOURCES = src/name.c
 libshape_la_SOURCES = src/shape.c
 libshape_la_LIBADD = libname.la
 libshape_la_LDFLAGS = -version-info 2:0:1 -no-undefined -export-symbols-regex '^shape_'
-check_PROGRAMS = check
-check_SOURCES = src/check.c
-check_LDADD = libshape.la
-TESTS = check
+check_PROGRAMS = shapetest
+shapetest_SOURCES = src/check.c
+shapetest_LDADD = libshape.la
+TESTS = shapetest
 """
 
 
