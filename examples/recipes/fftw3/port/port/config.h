@@ -1,0 +1,31 @@
+/* What upstream's configure would find out, for every VIS target: double precision, plain C, no cycle counter (plans are
+ * then chosen by estimate, as upstream does where there is none). */
+#define PACKAGE "fftw"
+#define PACKAGE_VERSION "3.3.10"
+#define VERSION "3.3.10"
+#define FFTW_CC "clang"
+#define DISABLE_FORTRAN 1
+#define HAVE_STDINT_H 1
+#define HAVE_STDLIB_H 1
+#define HAVE_STRING_H 1
+#define HAVE_STDDEF_H 1
+#define HAVE_LIMITS_H 1
+#define HAVE_UINTPTR_T 1
+#define HAVE_LIBM 1
+#define HAVE_SNPRINTF 1
+#define HAVE_MEMSET 1
+#define HAVE_MEMMOVE 1
+#define HAVE_STRCHR 1
+#define HAVE_SINCOS 0
+#define SIZEOF_INT 4
+#define SIZEOF_UNSIGNED_INT 4
+#define SIZEOF_LONG 8
+#define SIZEOF_UNSIGNED_LONG 8
+#define SIZEOF_LONG_LONG 8
+#define SIZEOF_UNSIGNED_LONG_LONG 8
+#define SIZEOF_SIZE_T 8
+#define SIZEOF_PTRDIFF_T 8
+#define SIZEOF_VOID_P 8
+#define SIZEOF_DOUBLE 8
+#define SIZEOF_FLOAT 4
+#define STDC_HEADERS 1
