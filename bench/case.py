@@ -14,6 +14,8 @@ import numpy as np
 
 from visget.runtime.library import Library
 
+_MIB = 1 << 20
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
@@ -36,7 +38,14 @@ class Case:
 def same(one: object, other: object, tolerance: float) -> bool:
     """Tell whether two answers agree."""
     left, right = np.asarray(one), np.asarray(other)
+    if left.shape != right.shape:
+        return False
     if not tolerance:
         return bool(np.array_equal(left, right))
     scale = float(np.max(np.abs(right))) or 1.0
     return bool(np.max(np.abs(left - right)) <= tolerance * scale)
+
+
+def amount(size: int) -> str:
+    """Return a number of bytes for people."""
+    return f"{size // _MIB} MiB" if size % _MIB == 0 else f"{size >> 10} KiB"

@@ -42,7 +42,7 @@ def _row(place: Workplace, name: str, rounds: int) -> dict[str, object]:
 
     def cold() -> float:
         shutil.rmtree(home, ignore_errors=True)
-        taken = _install(place, name, home)
+        taken = install_cold(place, name, home)
         (receipt,) = home.glob("native/*/*/receipt.json")
         stages.append(dict(Receipt.parse(receipt.read_bytes()).milliseconds))
         return taken
@@ -50,7 +50,7 @@ def _row(place: Workplace, name: str, rounds: int) -> dict[str, object]:
     with sources(project, place.settings) as (root, files):
         things: dict[str, Callable[[], float]] = {
             COLD: cold,
-            AGAIN: lambda: _install(place, name, place.settings.home),
+            AGAIN: lambda: install_cold(place, name, place.settings.home),
         }
         for compiler in compilers():
             output = place.directory / "timed" / name / f"{compiler.family}.so"
@@ -66,7 +66,8 @@ def _row(place: Workplace, name: str, rounds: int) -> dict[str, object]:
     }
 
 
-def _install(place: Workplace, name: str, home: Path) -> float:
+def install_cold(place: Workplace, name: str, home: Path) -> float:
+    """Run `visget install` with the store `home` and return the seconds."""
     command = [sys.executable, "-m", "visget", "install", "--no-progress", "-q", name]
     begun = time.perf_counter()
     subprocess.run(command, env=place.environ(home), check=True, stdout=subprocess.DEVNULL, cwd=place.directory)

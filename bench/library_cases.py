@@ -1,4 +1,4 @@
-"""The functions of the recipes that are timed: xxHash, zlib, LZ4, KISS FFT.
+"""What is timed of each library; here xxHash, zlib, LZ4, KISS FFT, through their typed interfaces.
 
 Sizes are those of real use: 8 MiB for checksums (and 256 KiB, which stays in the cache), 4 MiB for compressors.
 """
@@ -6,34 +6,40 @@ Sizes are those of real use: 8 MiB for checksums (and 256 KiB, which stays in th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from bench.case import Case
-from bench.inputs import Arrays, mixed
+from bench.case import Case, amount
+from bench.compressor_cases import (
+    blosc_cases,
+    brotli_cases,
+    libdeflate_cases,
+    snappy_cases,
+    zopfli_cases,
+    zstd_cases,
+)
+from bench.crypto_cases import mbedtls_cases, sodium_cases
+from bench.documents import mixed_data
+from bench.engine_cases import fftw_cases, lua_cases, pcre2_cases, sqlite_cases
+from bench.image_cases import jpeg_cases, png_cases, stb_cases, webp_cases
+from bench.inputs import Arrays
 from bench.numerics_cases import numerics_cases
+from bench.text_cases import cjson_cases, expat_cases, markdown_cases, utf8_cases, yaml_cases
 from visget.runtime.library import Library
 
 _MIB = 1 << 20
 
 
-@cache
-def _data(size: int) -> Any:
-    """Return mixed data; made once for all libraries."""
-    return Arrays().copy(mixed(size))
-
-
 def xxhash_cases(*, quick: bool) -> list[Case]:
     """Return the cases of xxHash."""
     size = _MIB if quick else 8 * _MIB
-    data, small = _data(size), _data(size)[: 256 << 10]
+    data, small = mixed_data(size), mixed_data(size)[: 256 << 10]
 
     def case(name: str, values: Any, *seed: int) -> Case:
         length = len(values)
         return Case(
-            title=f"{name}, {_amount(length)}", amount=length, answer=lambda value: value,
+            title=f"{name}, {amount(length)}", amount=length, answer=lambda value: value,
             bind=lambda lib: lambda call=lib[name]: call(values, length, *seed),
         )  # fmt: skip
 
@@ -46,7 +52,7 @@ def zlib_cases(*, quick: bool) -> list[Case]:
     """Return the cases of zlib."""
     arrays = Arrays()
     size = _MIB if quick else 8 * _MIB
-    large, data = _data(size), _data(size)[: size // 2]
+    large, data = mixed_data(size), mixed_data(size)[: size // 2]
     room = len(data) + len(data) // 8
     packed, held, out = (arrays.empty(count, np.uint8) for count in (room, room, len(data)))
     length = arrays.empty(1, np.uint64)
@@ -59,7 +65,7 @@ def zlib_cases(*, quick: bool) -> list[Case]:
 
             return call
 
-        return Case(title=f"compress2, level {level}, {_amount(len(data))}", amount=len(data), bind=bind,
+        return Case(title=f"compress2, level {level}, {amount(len(data))}", amount=len(data), bind=bind,
                     answer=lambda _: packed[: int(length[0])].copy())  # fmt: skip
 
     def inflate(lib: Library) -> Callable[[], object]:
@@ -75,8 +81,8 @@ def zlib_cases(*, quick: bool) -> list[Case]:
 
     return [
         *(deflate(level) for level in (1, 6, 9)),
-        Case(title=f"uncompress, {_amount(len(data))}", amount=len(data), bind=inflate, answer=lambda _: out.copy()),
-        *(Case(title=f"{name}, {_amount(size)}", amount=size, answer=lambda value: value,
+        Case(title=f"uncompress, {amount(len(data))}", amount=len(data), bind=inflate, answer=lambda _: out.copy()),
+        *(Case(title=f"{name}, {amount(size)}", amount=size, answer=lambda value: value,
                bind=lambda lib, name=name: lambda call=lib[name]: call(1, large, size))
           for name in ("crc32", "adler32")),
     ]  # fmt: skip
@@ -86,7 +92,7 @@ def lz4_cases(*, quick: bool) -> list[Case]:
     """Return the cases of LZ4."""
     arrays = Arrays()
     size = _MIB if quick else 8 * _MIB
-    data = _data(size)[: size // 2]
+    data = mixed_data(size)[: size // 2]
     room = len(data) + len(data) // 8
     packed, held, out = (arrays.empty(count, np.uint8) for count in (room, room, len(data)))
 
@@ -98,11 +104,11 @@ def lz4_cases(*, quick: bool) -> list[Case]:
         return packed[:count].copy()
 
     return [
-        Case(title=f"LZ4_compress_default, {_amount(len(data))}", amount=len(data), answer=filled,
+        Case(title=f"LZ4_compress_default, {amount(len(data))}", amount=len(data), answer=filled,
              bind=lambda lib: lambda: lib.LZ4_compress_default(data, packed, len(data), len(packed))),
-        Case(title=f"LZ4_compress_HC, level 9, {_amount(len(data))}", amount=len(data), answer=filled,
+        Case(title=f"LZ4_compress_HC, level 9, {amount(len(data))}", amount=len(data), answer=filled,
              bind=lambda lib: lambda: lib.LZ4_compress_HC(data, packed, len(data), len(packed), 9)),
-        Case(title=f"LZ4_decompress_safe, {_amount(len(data))}", amount=len(data), bind=inflate,
+        Case(title=f"LZ4_decompress_safe, {amount(len(data))}", amount=len(data), bind=inflate,
              answer=lambda _: out.copy()),
     ]  # fmt: skip
 
@@ -141,15 +147,32 @@ def kissfft_cases(*, quick: bool) -> list[Case]:
     return [complex_case(4096), complex_case(4200), real_case(8192)]
 
 
-def _amount(size: int) -> str:
-    return f"{size // _MIB} MiB" if size % _MIB == 0 else f"{size >> 10} KiB"
-
-
 CASES: Mapping[str, Callable[..., list[Case]]] = {
     "numerics": numerics_cases,
     "xxhash": xxhash_cases,
     "zlib": zlib_cases,
     "lz4": lz4_cases,
     "kissfft": kissfft_cases,
+    "brotli": brotli_cases,
+    "c-blosc": blosc_cases,
+    "cjson": cjson_cases,
+    "expat": expat_cases,
+    "fftw3": fftw_cases,
+    "libdeflate": libdeflate_cases,
+    "libjpeg-turbo": jpeg_cases,
+    "libpng": png_cases,
+    "libsodium": sodium_cases,
+    "libwebp": webp_cases,
+    "libyaml": yaml_cases,
+    "lua": lua_cases,
+    "mbedtls": mbedtls_cases,
+    "md4c": markdown_cases,
+    "pcre2": pcre2_cases,
+    "snappy": snappy_cases,
+    "sqlite3": sqlite_cases,
+    "stb-image": stb_cases,
+    "utf8proc": utf8_cases,
+    "zopfli": zopfli_cases,
+    "zstd": zstd_cases,
 }
 """The cases of each library, by name; each takes quick=."""

@@ -14,7 +14,7 @@ import platform
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +48,14 @@ class Compiler:
     command: tuple[str, ...]
     options: tuple[str, ...]
     version: str
+    cxx: tuple[str, ...] = ()
+    """How it is called for C++ sources; empty where it cannot be."""
+    cxx_options: tuple[str, ...] = ()
+    """What C++ sources are given before the other options."""
+
+    def contract(self, floating_point: str) -> str:
+        """Return the option for a package's floating-point contract."""
+        return f"-ffp-contract={_CONTRACT[self.family][floating_point]}"
 
 
 def compilers() -> list[Compiler]:
@@ -58,25 +66,39 @@ def compilers() -> list[Compiler]:
     found = []
     gcc = shutil.which("gcc")
     if gcc is not None:
+        gxx = shutil.which("g++")
+        cxx = (gxx,) if gxx else ()
         version = _said([gcc, "-dumpfullversion"])
         for label, options in (("gcc -O3 native", ("-O3", *native)), ("gcc -O2", ("-O2",))):
             flags = (*options, *plain)
             found.append(
-                Compiler(label=label, family="gcc", command=(gcc,), options=flags, version=f"gcc {version}")
+                Compiler(label=label, family="gcc", command=(gcc,), options=flags, version=f"gcc {version}", cxx=cxx)
             )
     frontend = find_frontend(None, epoch=_EPOCH)
     multiarch = _said([gcc, "-print-multiarch"]) if gcc else ""
     headers = [frontend.library / "include", Path("/usr/include") / multiarch, Path("/usr/include")]
-    system = ("-nostdinc", *(word for path in headers if path.is_dir() for word in ("-isystem", str(path))))
+    system = ("-nostdinc", *_isystem(headers))
+    target = (f"--target={platform.machine()}-linux-gnu", "--no-default-config")
     found.insert(
         1 if gcc else 0,
         Compiler(
             label="clang -O3 native", family="clang", version=f"clang {frontend.version}",
-            command=(*frontend.command, f"--target={platform.machine()}-linux-gnu", "--no-default-config"),
-            options=("-O3", *native, *plain, *system),
+            command=(*frontend.command, *target), options=("-O3", *native, *plain, *system),
+            cxx=(*frontend.command, "--driver-mode=g++", *target) if gcc else (),
+            cxx_options=_isystem(_cxx_headers(gcc, multiarch)) if gcc else (),
         ),
     )  # fmt: skip
     return found
+
+
+def _isystem(headers: Sequence[Path]) -> tuple[str, ...]:
+    return tuple(word for path in headers if path.is_dir() for word in ("-isystem", str(path)))
+
+
+def _cxx_headers(gcc: str, multiarch: str) -> list[Path]:
+    """Return where the headers of gcc's C++ library are, which all compilers use."""
+    major = _said([gcc, "-dumpversion"]).partition(".")[0]
+    return [Path("/usr/include/c++") / major, Path("/usr/include") / multiarch / "c++" / major]
 
 
 def _said(command: list[str]) -> str:
@@ -85,18 +107,20 @@ def _said(command: list[str]) -> str:
 
 @contextmanager
 def sources(project: Project, settings: Settings) -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """Provide the source tree of `project` and the files to compile in it."""
+    """Provide the source tree of `project` and the files to compile in it, none where it has a build system."""
     with source_tree(project, cache=settings.cache, network=network_of(settings)) as tree:
-        yield tree.root, find_sources(project, tree.root)
+        yield tree.root, find_sources(project, tree.root) if project.build.system == "sources" else ()
 
 
-def build(compiler: Compiler, project: Project, root: Path, files: tuple[str, ...], output: Path) -> float:
+def build(
+    compiler: Compiler, project: Project, root: Path, files: tuple[str, ...], output: Path, *, soname: str | None = None
+) -> float:
     """Compile `files`, one after the other, and link them to the shared object `output`; return the seconds."""
     output.parent.mkdir(parents=True, exist_ok=True)
     # Relative paths and no time stamps: the bytes, and so the layout, are the same wherever this runs.
     chosen = [
         f"-std={project.build.standard or 'gnu17'}",
-        f"-ffp-contract={_CONTRACT[compiler.family][project.build.floating_point]}",
+        compiler.contract(project.build.floating_point),
         *(f"-I{directory}" for directory in project.build.include),
         *(f"-D{define}" for define in project.build.defines),
         *project.build.flags,
@@ -105,12 +129,18 @@ def build(compiler: Compiler, project: Project, root: Path, files: tuple[str, ..
     begun = time.perf_counter()
     for file, target in zip(files, objects, strict=True):
         _run([*compiler.command, *compiler.options, *chosen, "-c", file, "-o", str(target)], root)
-    linker = shutil.which("gcc") or shutil.which("cc") or "cc"
-    _run([linker, "-shared", "-Wl,-Bsymbolic", "-o", str(output), *map(str, objects), "-lm"], root)
+    link(list(map(str, objects)), output, root, soname=soname)
     taken = time.perf_counter() - begun
     for target in objects:
         target.unlink()
     return taken
+
+
+def link(inputs: Sequence[str], output: Path, root: Path, *, soname: str | None = None, cxx: bool = False) -> None:
+    """Link `inputs`, which may be any words that the linker knows, to the shared object `output`."""
+    linker = (shutil.which("g++") if cxx else None) or shutil.which("gcc") or shutil.which("cc") or "cc"
+    named = [f"-Wl,-soname,{soname}"] if soname else []
+    _run([linker, "-shared", "-Wl,-Bsymbolic", *named, "-o", str(output), *inputs, "-lm"], root)
 
 
 def rival(place: Workplace, name: str, label: str) -> Path:

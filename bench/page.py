@@ -30,16 +30,25 @@ def into_page(page: str, result: Result) -> str:
     Raises:
         ValueError: a marker is missing.
     """
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"the page lacks the line {BEGIN} or {END}")
-    return f"{before}{BEGIN}\n\n{render(result)}\n{END}{after}"
+    return between(page, BEGIN, END, render(result))
+
+
+def between(page: str, begin: str, end: str, text: str) -> str:
+    """Return `page` with what stands between the lines `begin` and `end` replaced by `text`.
+
+    Raises:
+        ValueError: a marker is missing.
+    """
+    before, first, rest = page.partition(begin)
+    _, last, after = rest.partition(end)
+    if not first or not last:
+        raise ValueError(f"the page lacks the line {begin} or {end}")
+    return f"{before}{begin}\n\n{text}\n{end}{after}"
 
 
 def render(result: Result) -> str:
     """Return the tables as Markdown."""
-    blocks = [_machine(result)]
+    blocks = [machine(result)]
     if "speed" in result:
         blocks.append(_speed(result["speed"], result["rounds"]))
     if "startup" in result:
@@ -51,10 +60,10 @@ def render(result: Result) -> str:
     return "\n".join(blocks)
 
 
-def _machine(result: Result) -> str:
+def machine(result: Result) -> str:
     rows = [["date", result["date"]], *([name, text] for name, text in result["host"].items())]
     quick = ["This was a quick run: nothing here is sure.\n"] if result["quick"] else []
-    return "\n".join([*quick, _table(["measured on", ""], rows)])
+    return "\n".join([*quick, table(["measured on", ""], rows)])
 
 
 def _speed(rows: Sequence[Result], rounds: int) -> str:
@@ -67,17 +76,17 @@ def _speed(rows: Sequence[Result], rounds: int) -> str:
     ]
     for library in dict.fromkeys(row["library"] for row in rows):
         mine = [row for row in rows if row["library"] == library]
-        body = [[row["function"], _rate(row), *_times(row["times"], labels)] for row in mine]
+        body = [[row["function"], rate(row), *_times(row["times"], labels)] for row in mine]
         means = [f"**{statistics.geometric_mean(_ratios(mine, label)):.2f}x**" for label in rivals]
         body.append(["geometric mean", "", "", *means])
-        blocks += [f"### {library}\n", _table(["function", "rate", *labels], body)]
+        blocks += [f"### {library}\n", table(["function", "rate", *labels], body)]
     total = ", ".join(f"{label} {statistics.geometric_mean(_ratios(rows, label)):.2f}x" for label in rivals)
     blocks.append(f"Geometric mean over all {len(rows)} functions: {total}.\n")
     slower = [
         f"{row['library']} {row['function']} ({label}: {ratio:.2f}x)"
         for row in rows
         for label in rivals
-        if (ratio := _ratio(row["times"], label)) < 0.95
+        if (ratio := ratio(row["times"], label)) < 0.95
     ]
     blocks.append(f"Slower than a rival by more than 5 %: {'; '.join(slower) or 'none'}.\n")
     wrong = [f"{row['library']} {row['function']} ({', '.join(row['differ'])})" for row in rows if row["differ"]]
@@ -86,14 +95,14 @@ def _speed(rows: Sequence[Result], rounds: int) -> str:
 
 
 def _ratios(rows: Iterable[Result], label: str) -> list[float]:
-    return [_ratio(row["times"], label) for row in rows]
+    return [ratio(row["times"], label) for row in rows]
 
 
-def _ratio(times: Result, label: str) -> float:
+def ratio(times: Result, label: str) -> float:
     return times[label]["median"] / times[VISGET]["median"]
 
 
-def _rate(row: Result) -> str:
+def rate(row: Result) -> str:
     if not row["bytes"]:
         return ""
     rate = row["bytes"] / row["times"][VISGET]["median"] / 1e6
@@ -102,7 +111,7 @@ def _rate(row: Result) -> str:
 
 def _times(times: Result, labels: Iterable[str]) -> list[str]:
     return [
-        _spread(times[label]) + ("" if label == VISGET else f" **{_ratio(times, label):.2f}x**") for label in labels
+        spread(times[label]) + ("" if label == VISGET else f" **{ratio(times, label):.2f}x**") for label in labels
     ]
 
 
@@ -118,19 +127,19 @@ def _startup(result: Result) -> str:
         body = []
         for label, sample in each.items():
             extra = [_plus(sample["median"] - each[base]["median"])] if base else []
-            body.append([f"`{label}`" if base else label, _spread(sample), *extra])
-        blocks += [f"### {title}\n", _table(["", "time", *(["more than bare Python"] if base else [])], body)]
+            body.append([f"`{label}`" if base else label, spread(sample), *extra])
+        blocks += [f"### {title}\n", table(["", "time", *(["more than bare Python"] if base else [])], body)]
     return "\n".join(blocks)
 
 
 def _plus(seconds: float) -> str:
-    return "" if seconds == 0 else _time(seconds)
+    return "" if seconds == 0 else time(seconds)
 
 
 def _install(rows: Sequence[Result]) -> str:
     labels = list(rows[0]["times"])
     body = [
-        [f"{row['library']} ({row['units']} files)", *(_spread(row["times"][label]) for label in labels)]
+        [f"{row['library']} ({row['units']} files)", *(spread(row["times"][label]) for label in labels)]
         for row in rows
     ]
     stages = sorted({stage for row in rows for stage in row["stages"]}, key=_stage_place)
@@ -143,10 +152,10 @@ def _install(rows: Sequence[Result]) -> str:
             "## Installing\n",
             f"Command: `{_COMMAND} --only install`. `{COLD}` starts with an empty store and a directory registry; "
             f"`{AGAIN}` finds everything compiled. The compilers build the same files one after the other.\n",
-            _table(["package", *labels], body),
+            table(["package", *labels], body),
             "Stages of a cold installation, from its receipt (`compile` is the whole worker process and includes those "
             "named `compile.*`); the rest is Python, fetching and verifying:\n",
-            _table(["package", *stages], detail),
+            table(["package", *stages], detail),
         ]
     )
 
@@ -171,20 +180,20 @@ def _size(rows: Sequence[Result]) -> str:
         [
             "## Size\n",
             f"Command: `{_COMMAND} --only size`. Bytes; libraries are stripped.\n",
-            _table(["package", *columns.values()], body),
+            table(["package", *columns.values()], body),
             f"Geometric mean of .vis against gcc -O2: {mean}.\n" if mean else "",
         ]
     )
 
 
-def _spread(sample: Result) -> str:
+def spread(sample: Result) -> str:
     low, high = sample["quartiles"]
     unit, scale = _unit(sample["median"])
     digits = _digits(sample["median"] * scale)
     return f"{sample['median'] * scale:.{digits}f} {unit} ({low * scale:.{digits}f}-{high * scale:.{digits}f})"
 
 
-def _time(seconds: float) -> str:
+def time(seconds: float) -> str:
     unit, scale = _unit(abs(seconds))
     return f"{seconds * scale:.{_digits(abs(seconds) * scale)}f} {unit}"
 
@@ -200,7 +209,7 @@ def _digits(number: float) -> int:
     return 0 if number >= 100 else 1 if number >= 10 else 2
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     lines += [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join(lines) + "\n"

@@ -43,8 +43,13 @@ def _row(place: Workplace, name: str, small: Compiler | None) -> dict[str, objec
 def _stripped(label: str, library: Path, scratch: Path) -> dict[str, object]:
     if not library.exists() or shutil.which("strip") is None:
         return {}
-    scratch.mkdir(parents=True, exist_ok=True)
     copy = scratch / f"{label}-stripped.so"
+    size = stripped(library, copy)
+    return {label: size, f"{label}-zstd": len(zstandard.ZstdCompressor(level=_LEVEL).compress(copy.read_bytes()))}
+
+
+def stripped(library: Path, copy: Path) -> int:
+    """Write a stripped copy of a shared object and return its size."""
+    copy.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["strip", "--strip-unneeded", "-o", copy, library], check=True)
-    data = copy.read_bytes()
-    return {label: len(data), f"{label}-zstd": len(zstandard.ZstdCompressor(level=_LEVEL).compress(data))}
+    return copy.stat().st_size

@@ -7,17 +7,20 @@ anything is timed, the answers of all builds are compared.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from bench.case import Case, same
 from bench.library_cases import CASES
 from bench.native import build, compilers, rival, sources
 from bench.timing import Prepared, one_core, prepared_in_turn
 from bench.workplace import Workplace
+from visget.errors import VisgetError
 from visget.runtime.library import Library, open_library
 
 VISGET = "visget"
 """The label of the installed library."""
+LEAST, LEAST_QUICK = 0.03, 0.002
+"""The seconds of one measurement: short calls are repeated."""
 
 
 def measure_speed(
@@ -30,23 +33,46 @@ def measure_speed(
         libraries = _builds(place, name)
         for case in CASES[name](quick=quick):
             say(f"speed: {case.title}")
-            rows.append({"library": name, **_row(case, libraries, rounds, quick=quick)})
+            least = LEAST_QUICK if quick else LEAST
+            rows.append({"library": name, **measure_case(case, libraries, rounds, least=least)})
     return rows
 
 
-def _row(case: Case, libraries: dict[str, Library], rounds: int, *, quick: bool) -> dict[str, object]:
-    answers = {label: _answer(case, library) for label, library in libraries.items()}
-    wrong = [label for label, answer in answers.items() if not same(answer, answers[VISGET], case.tolerance)]
-    prepared = {
-        label: Prepared(begin=lambda lib=library: case.bind(lib), end=lambda lib=library: case.release(lib))
-        for label, library in libraries.items()
-    }
-    with one_core():
-        samples = prepared_in_turn(prepared, rounds, least=0.002 if quick else 0.03)
-    return {
-        "function": case.title, "bytes": case.amount, "differ": wrong,
-        "times": {label: sample.as_dict() for label, sample in samples.items()},
-    }  # fmt: skip
+def measure_case(
+    case: Case, libraries: Mapping[str, Library], rounds: int, *, least: float, tolerant: bool = False
+) -> dict[str, object]:
+    """Return the times of a case for all builds of the library, and whose answers differ from those of VISGET.
+
+    Args:
+        case: the case.
+        libraries: the builds by their labels, VISGET among them.
+        rounds: how often each is measured.
+        least: about how many seconds a measurement takes.
+        tolerant: whether a build that cannot do it is left out, with the reason, instead of ending everything.
+    """
+    answers: dict[str, object] = {}
+    failed: dict[str, str] = {}
+    for label, library in libraries.items():
+        try:
+            answers[label] = _answer(case, library)
+        except (VisgetError, ValueError, KeyError, AttributeError, OSError, TypeError) as error:
+            if not tolerant:
+                raise
+            failed[label] = f"{type(error).__name__}: {error}"
+    found: dict[str, object] = {"function": case.title, "bytes": case.amount, "differ": [], "times": {}}
+    if VISGET in answers:
+        found["differ"] = [
+            label for label, answer in answers.items() if not same(answer, answers[VISGET], case.tolerance)
+        ]
+        prepared = {label: _prepared(case, libraries[label]) for label in answers}
+        with one_core():
+            samples = prepared_in_turn(prepared, rounds, least=least)
+        found["times"] = {label: sample.as_dict() for label, sample in samples.items()}
+    return {**found, "failed": failed} if failed else found
+
+
+def _prepared(case: Case, library: Library) -> Prepared:
+    return Prepared(begin=lambda: case.bind(library), end=lambda: case.release(library))
 
 
 def _answer(case: Case, library: Library) -> object:

@@ -28,7 +28,7 @@ PROBE = "probe"
 PROJECTS: Mapping[str, Path] = {
     PROBE: ROOT / "bench" / "probe",
     "numerics": ROOT / "examples" / "numerics",
-    **{name: ROOT / "examples" / "recipes" / name for name in ("xxhash", "zlib", "lz4", "kissfft")},
+    **{path.parent.name: path.parent for path in sorted((ROOT / "examples" / "recipes").glob("*/visget.toml"))},
 }
 """Where the visget.toml of each package is."""
 
@@ -50,8 +50,10 @@ class Published:
 class Workplace:
     """A directory with a registry, a key and a store."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, packages: Path | None = None) -> None:
+        """Make an empty one in `directory`; package files that are in `packages` already are not built again."""
         self.directory = directory
+        self._packages = packages or directory / "dist"
         user = read_settings({key: value for key, value in os.environ.items() if key == "VISGET_CACHE_DIR"})
         network = read_settings()
         self.settings: Settings = network._replace(
@@ -68,10 +70,16 @@ class Workplace:
     def published(self, name: str) -> Published:
         """Return the package `name`, built and published now if it is not yet."""
         if name not in self._published:
-            built, file = api.build(PROJECTS[name], output=self.directory / "dist", settings=self.settings)
-            api.publish(file, key=self._key, settings=self.settings)
+            project = read_project(PROJECTS[name] / "visget.toml")
+            for dependency in project.dependencies:
+                self.published(dependency.name)
+            file = self._packages / f"{name}-{project.package.version}.vis"
+            if not file.exists():
+                api.build(PROJECTS[name], output=self._packages, settings=self.settings)
+            # Whether it works here is seen when it is installed.
+            api.publish(file, key=self._key, trial=False, settings=self.settings)
             self._published[name] = Published(
-                project=read_project(PROJECTS[name] / "visget.toml"), package=built.package, size=len(built.data)
+                project=project, package=api.open_package_file(file), size=file.stat().st_size
             )
         return self._published[name]
 
