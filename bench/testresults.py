@@ -1,4 +1,4 @@
-"""On which machines the recipes' tests pass: from what pytest wrote, else from docs/portability.md.
+"""On which machines the recipes' tests pass: from what pytest wrote, else from the page on portability.
 
 Invariant: the counting is that of tests/support/portability.py, which writes that page; nothing is counted twice.
 """
@@ -45,7 +45,7 @@ def _counted(outcomes: Sequence[str]) -> str:
 
 
 def from_page(page: str) -> Results:
-    """Return what the table of docs/portability.md says."""
+    """Return what the table of that page says."""
     found: Results = {}
     columns: dict[str, int] = {}
     for line in page.splitlines():

@@ -36,7 +36,7 @@ GOOD = library(
          "times": {"visget": sample(0.010), "gcc -O3 native": sample(0.005), "clang -O3 native": sample(0.010)}},
     ],
 )  # fmt: skip
-BROKEN = library("broken", errors={"package": "/home/somebody/x/y.c:3: no | good"})
+BROKEN = library("broken", errors={"package": "/opt/somebody/x/y.c:3: no | good"})
 CRASHED = library(
     "crashed", package={"system": "sources", "dependencies": [], "bytes": 1}, errors={"speed": "ended by signal 11"}
 )
