@@ -302,25 +302,12 @@ def inside(statement: str, before: str = "") -> dict[str, str]:
 OUTSIDE: dict[str, tuple[dict[str, str], str, int | None, str | None, tuple[str, ...]]] = {
     "inline assembly": (inside('__asm__("nop");'), "VIS-301", 4, "tiny_add", ("inline assembly",)),
     "assembly of a file": (inside(";", '__asm__(".globl x");'), "VIS-107", None, None, ("assembly",)),
-    "long double result": (more("long double tiny_x(void);\n", "long double tiny_x(void) { return 2; }\n"),
-                           "VIS-402", 3, "tiny_x", ("long double",)),
     "long double to printf": (inside('printf("%Lf", (long double)a);', "#include <stdio.h>"), "VIS-506", 4,
                               "tiny_add", ("long double is passed to printf", "%f")),
-    "__int128": (more("__int128 tiny_x(__int128 a);\n", "__int128 tiny_x(__int128 a) { return a; }\n"),
-                 "VIS-402", 3, "tiny_x", ("__int128",)),
-    "half": (more("_Float16 tiny_x(_Float16 a);\n", "_Float16 tiny_x(_Float16 a) { return a; }\n"),
-             "VIS-402", 3, "tiny_x", ("_Float16",)),
-    "vector type": (more("typedef float v4 __attribute__((vector_size(16)));\nv4 tiny_x(v4 a);\n",
-                         "v4 tiny_x(v4 a) { return a; }\n"), "VIS-402", 3, "tiny_x", ()),
-    "struct by value": (more("struct s { float x, y; int z; };\nstruct s tiny_x(struct s a);\n",
-                             "struct s tiny_x(struct s a) { return a; }\n"), "VIS-402", 3, "tiny_x", ("struct",)),
-    "large struct by value": (more("struct s { double x[4]; };\nvoid tiny_x(struct s a);\n",
-                                   "void tiny_x(struct s a) { }\n"), "VIS-402", 3, "tiny_x", ("32 bytes",)),
-    "exported varargs": (more("int tiny_x(int n, ...);\n", "int tiny_x(int n, ...) { return n; }\n"),
-                         "VIS-401", 3, "tiny_x", ("variable number",)),
     "thread-local of another": (inside("a += other;", "extern _Thread_local int other;"), "VIS-206", 4, "tiny_add",
                                 ("other", "thread-local")),
-    "setjmp by address": (inside("int (*volatile p)(struct __vis_jmp_buf *) = _setjmp; a += p != 0;", "#include <setjmp.h>"),
+    "setjmp by address": (inside("int (*volatile p)(struct __vis_jmp_buf *) = _setjmp; a += p != 0;",
+                                 "#include <setjmp.h>"),
                           "VIS-323", 4, "tiny_add", ("other than by calling it", "<setjmp.h>")),
     "open by hand": (inside('a = open("x", b);', "int open(const char *, int, ...);"), "VIS-502", 4, "tiny_add",
                      ("open", "<fcntl.h>")),
@@ -368,6 +355,56 @@ def test_a_construct_outside_vis_1(kind, place, tmp_path):
     assert found[0]["remedy"]
 
 
+# name: the files, the rule, further words of the message
+NOT_CALLED_ALIKE: dict[str, tuple[dict[str, str], str, tuple[str, ...]]] = {
+    "long double result": (more("long double tiny_x(void);\n", "long double tiny_x(void) { return 2; }\n"),
+                           "VIS-402", ("long double",)),
+    "__int128": (more("__int128 tiny_x(__int128 a);\n", "__int128 tiny_x(__int128 a) { return a; }\n"),
+                 "VIS-402", ("__int128",)),
+    "half": (more("_Float16 tiny_x(_Float16 a);\n", "_Float16 tiny_x(_Float16 a) { return a; }\n"),
+             "VIS-402", ("_Float16",)),
+    "vector type": (more("typedef float v4 __attribute__((vector_size(16)));\nv4 tiny_x(v4 a);\n",
+                         "v4 tiny_x(v4 a) { return a; }\n"), "VIS-402", ()),
+    "struct by value": (more("struct s { float x, y; int z; };\nstruct s tiny_x(struct s a);\n",
+                             "struct s tiny_x(struct s a) { return a; }\n"), "VIS-402", ("struct",)),
+    "large struct by value": (more("struct s { double x[4]; };\nvoid tiny_x(struct s a);\n",
+                                   "void tiny_x(struct s a) { }\n"), "VIS-402", ("32 bytes",)),
+    "exported varargs": (more("int tiny_x(int n, ...);\n", "int tiny_x(int n, ...) { return n; }\n"),
+                         "VIS-401", ("variable number",)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", NOT_CALLED_ALIKE)
+def test_an_export_that_cannot_be_called_alike_everywhere_is_left_out_loudly(kind, place, tmp_path):
+    files, rule, words = NOT_CALLED_ALIKE[kind]
+    project = write_project(tmp_path / "project", **files)
+    outcome = place.run("build", project)
+    assert outcome.code == 0, outcome
+    (line,) = [line for line in outcome.err.splitlines() if "left out of the exports" in line]
+    assert f": warning[{rule}] in tiny_x(): " in line
+    assert line.startswith("tiny.h:")
+    assert all(word in line for word in words), line
+    assert '[exports] exclude = ["tiny_x"]' in outcome.err
+    package = open_package((project / "dist" / "tiny-1.0.vis").read_bytes())
+    assert package.manifest.exports == ("tiny_add",)
+    assert "@tiny_x" not in text_of(parse_bitcode(package.bitcode()))
+
+
+@pytest.mark.parametrize("exports", ['functions = ["tiny_add", "tiny_x"]', 'exclude = ["tiny_add"]'],
+                         ids=["named", "nothing left"])  # fmt: skip
+@pytest.mark.parametrize("kind", NOT_CALLED_ALIKE)
+def test_an_export_that_cannot_be_left_out_is_an_error(kind, exports, place, tmp_path):
+    files, rule, words = NOT_CALLED_ALIKE[kind]
+    toml = changed("[exports]\n", f"[exports]\n{exports}\n")
+    if "exclude" in exports:
+        toml = toml[: toml.index("[[vector]]")]  # it calls tiny_add
+    project = write_project(tmp_path / "project", toml=toml, **files)
+    says = (f"tiny.c:3: error[{rule}] in tiny_x(): ", "outside VIS-1", *words)
+    outcome = refuses(place, "build", project, code=EXIT_REFUSED, says=says)
+    assert re.search(rf"error\[{rule}\].*\n  \S", outcome.err), "no remedy"
+    assert not (project / "dist").exists()
+
+
 @pytest.mark.parametrize("header", ["immintrin.h", "emmintrin.h", "x86intrin.h", "arm_neon.h", "arm_sve.h"])
 def test_intrinsics_of_one_processor(header, place, tmp_path):
     project = write_project(tmp_path / "project", tiny_c=f"{INCLUDE}#include <{header}>\n{ADD}")
@@ -407,7 +444,8 @@ def test_cxx_that_uses_what_its_author_turned_off(body, says, place, tmp_path):
 
 
 def test_a_cxx_class_whose_source_is_missing(place, tmp_path):
-    body = "struct Shape { virtual int area() const; };\nint tiny_add(int a, int b) {\n    return Shape().area() + a + b; }\n"
+    shape = "struct Shape { virtual int area() const; };\n"
+    body = shape + "int tiny_add(int a, int b) {\n    return Shape().area() + a + b; }\n"
     source = f'extern "C" {{\n{INCLUDE}}}\n{body}'
     project = write_project(tmp_path / "project", toml=GOOD.replace("*.c", "*.cpp"), tiny_cpp=source)
     refuses(place, "build", project, code=EXIT_REFUSED, says=("tiny.cpp:6: error[VIS-504] in tiny_add()", "Shape"))
