@@ -8,7 +8,8 @@ GOOD = [
     *["-DNAME", "-DNAME=1", "-DF(x)=x+1", "-UNAME", "-Iinclude", "-I.", "-std=gnu17", "-std=c++20"],
     *["-fwrapv", "-fno-wrapv", "-fno-strict-aliasing", "-fno-builtin", "-fno-builtin-memcpy"],
     *["-fcx-limited-range", "-fno-c++-static-destructors"],
-    *["-fno-exceptions", "-fexceptions", "-fno-rtti", "-frtti", "-Wall", "-Wno-unused", "-Werror=return-type", "-pedantic"],
+    *["-fno-exceptions", "-fexceptions", "-fno-rtti", "-frtti"],
+    *["-Wall", "-Wno-unused", "-Werror=return-type", "-pedantic"],
 ]
 BAD = {
     "-O0": "not to be optimised",

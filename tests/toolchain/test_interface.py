@@ -18,7 +18,8 @@ HEADER = (
 )
 CODE = (
     '#include "api.h"\nint plain(int a) { return a + 1; }\nint variadic(const char *f, ...) { return *f; }\n'
-    "long by_value(struct big b) { return b.c; }\nint listed(const char *f, va_list ap) { return va_arg(ap, int) + *f; }\n"
+    "long by_value(struct big b) { return b.c; }\n"
+    "int listed(const char *f, va_list ap) { return va_arg(ap, int) + *f; }\n"
     "long double wide(long double a) { return a; }\nvoid fast(int_fast32_t *a) { *a = 1; }\n"
 )
 
