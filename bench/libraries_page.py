@@ -39,8 +39,8 @@ def render_libraries(result: Result) -> str:
         "Bytes; libraries are stripped. The distribution may split a library, or put more into it.\n",
         table(["library", ".vis", "installed .so", *NATIVE, LABEL], [_sizes(each) for each in libraries]),
         "### Building and installing\n",
-        "`visget install` with an empty store, its dependencies included, against compiling and linking the same "
-        "sources with clang -O3 -march=native, one file after the other; configuring apart.\n",
+        "`visget install` with an empty store against compiling and linking the same sources with clang -O3 "
+        "-march=native, one file after the other; both with the dependencies. Configuring apart.\n",
         table(["library", "how", "visget install", "clang: compile and link", "clang: configure"],
               [_installs(each) for each in libraries]),
         "### Operations\n",
@@ -48,6 +48,7 @@ def render_libraries(result: Result) -> str:
         "(more than 1: visget's is faster).\n",
         table(["library", "operation", "rate", VISGET, *RIVALS],
               [_operation(each["library"], row) for each in libraries for row in each.get("speed", ())]),
+        _spent(libraries),
         _notes("Slower than a rival by more than 5 %", _slower(libraries)),
         _notes("Different answers", _different(libraries)),
         _notes("Not measured", _missing(libraries)),
@@ -81,9 +82,9 @@ def _means(libraries: Sequence[Result]) -> list[str]:
 
 
 def compiled(each: Result) -> float | None:
-    """Return the seconds that clang took to compile and link the library."""
+    """Return the seconds that clang took to compile and link the library and those that it needs."""
     facts = (each.get("rivals") or {}).get("found", {}).get(TIMED)
-    return None if facts is None else float(facts["making"])
+    return None if facts is None else float(facts["making"] + facts.get("needs", 0.0))
 
 
 def mean(each: Result, label: str) -> float | None:
@@ -118,7 +119,7 @@ def _installs(each: Result) -> list[str]:
     return [
         each["library"] + (f" (with {', '.join(needs)})" if needs else ""), package.get("system", _NONE),
         _NONE if install is None else spread(install),
-        _NONE if facts is None else time(facts["making"]),
+        _NONE if (made := compiled(each)) is None else time(made),
         time(facts["configuring"]) if facts and facts["configuring"] else "",
     ]  # fmt: skip
 
@@ -163,6 +164,15 @@ def _missing(libraries: Sequence[Result]) -> list[str]:
                 for label, why in row.get("failed", {}).items()
             ]
     return found
+
+
+def _spent(libraries: Sequence[Result]) -> str:
+    stages: dict[str, float] = {}
+    for each in libraries:
+        for stage, seconds in each.get("seconds", {}).items():
+            stages[stage] = stages.get(stage, 0.0) + seconds
+    said = ", ".join(f"{stage} {seconds:.0f} s" for stage, seconds in stages.items())
+    return f"The measurement took {sum(stages.values()) / 60:.1f} minutes: {said}.\n" if said else ""
 
 
 def _short(text: str) -> str:

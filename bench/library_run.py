@@ -70,7 +70,7 @@ def measure_library(name: str, cache: Path, output: Path, *, quick: bool, rounds
     """Measure the library `name` and write the result to `output`."""
     record = Record(output, name, quick=quick)
     with tempfile.TemporaryDirectory(prefix="visget-bench-") as directory:
-        place = Workplace(Path(directory), packages=cache / "packages" / stamp(name))
+        place = Workplace(Path(directory), packages=lambda each: cache / "packages" / stamp(each))
         found: dict[str, Rival] = {}
 
         def build_rivals() -> dict[str, Any]:

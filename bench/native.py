@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,9 +114,10 @@ def sources(project: Project, settings: Settings) -> Iterator[tuple[Path, tuple[
 
 
 def build(
-    compiler: Compiler, project: Project, root: Path, files: tuple[str, ...], output: Path, *, soname: str | None = None
-) -> float:
-    """Compile `files`, one after the other, and link them to the shared object `output`; return the seconds."""
+    compiler: Compiler, project: Project, root: Path, files: tuple[str, ...], output: Path, *,
+    soname: str | None = None, jobs: int = 1,
+) -> float:  # fmt: skip
+    """Compile `files`, `jobs` at a time, and link them to the shared object `output`; return the seconds."""
     output.parent.mkdir(parents=True, exist_ok=True)
     # Relative paths and no time stamps: the bytes, and so the layout, are the same wherever this runs.
     chosen = [
@@ -126,9 +128,13 @@ def build(
         *project.build.flags,
     ]
     objects = [output.parent / f"{output.stem}-{number}.o" for number in range(len(files))]
-    begun = time.perf_counter()
-    for file, target in zip(files, objects, strict=True):
+
+    def compile_one(file: str, target: Path) -> None:
         _run([*compiler.command, *compiler.options, *chosen, "-c", file, "-o", str(target)], root)
+
+    begun = time.perf_counter()
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(compile_one, files, objects))
     link(list(map(str, objects)), output, root, soname=soname)
     taken = time.perf_counter() - begun
     for target in objects:

@@ -97,9 +97,17 @@ def native(place: Workplace, name: str, compiler: Compiler, cache: Path, *, quic
     made = {
         "quick": quick, "configuring": statistics.median(each["configuring"] for each in times),
         "making": statistics.median(each["making"] for each in times), "all": [each["making"] for each in times],
+        # What an installation compiles too.
+        "needs": sum(_whole(place, each.name, compiler, cache, quick=quick)
+                     for each in place.published(name).project.dependencies),
     }  # fmt: skip
     facts.write_text(json.dumps(made))
     return Rival(library=library, facts=made)
+
+
+def _whole(place: Workplace, name: str, compiler: Compiler, cache: Path, *, quick: bool) -> float:
+    facts = native(place, name, compiler, cache, quick=quick).facts
+    return float(facts["making"] + facts["needs"])
 
 
 def soname(name: str, compiler: Compiler) -> str:
@@ -114,7 +122,8 @@ def _build(
     own = soname(name, compiler)
     with sources(project, place.settings) as (root, files), tempfile.TemporaryDirectory(prefix="visget-bench-") as work:
         if project.build.system == "sources":
-            return {"configuring": 0.0, "making": build(compiler, project, root, files, library, soname=own)}
+            making = build(compiler, project, root, files, library, soname=own, jobs=jobs)
+            return {"configuring": 0.0, "making": making}
         taken = build_with_system(
             compiler, project, root, Path(work), library, soname=own, prefix=prefix, jobs=jobs
         )

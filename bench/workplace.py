@@ -7,7 +7,7 @@ shared, so that they are fetched once.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,10 +50,15 @@ class Published:
 class Workplace:
     """A directory with a registry, a key and a store."""
 
-    def __init__(self, directory: Path, *, packages: Path | None = None) -> None:
-        """Make an empty one in `directory`; package files that are in `packages` already are not built again."""
+    def __init__(self, directory: Path, *, packages: Callable[[str], Path] | None = None) -> None:
+        """Make an empty one in `directory`.
+
+        Args:
+            directory: where everything is.
+            packages: where the package file of a name is kept; one that is there already is not built again.
+        """
         self.directory = directory
-        self._packages = packages or directory / "dist"
+        self._packages = packages or (lambda _: directory / "dist")
         user = read_settings({key: value for key, value in os.environ.items() if key == "VISGET_CACHE_DIR"})
         network = read_settings()
         self.settings: Settings = network._replace(
@@ -73,9 +78,10 @@ class Workplace:
             project = read_project(PROJECTS[name] / "visget.toml")
             for dependency in project.dependencies:
                 self.published(dependency.name)
-            file = self._packages / f"{name}-{project.package.version}.vis"
+            kept = self._packages(name)
+            file = kept / f"{name}-{project.package.version}.vis"
             if not file.exists():
-                api.build(PROJECTS[name], output=self._packages, settings=self.settings)
+                api.build(PROJECTS[name], output=kept, settings=self.settings)
             # Whether it works here is seen when it is installed.
             api.publish(file, key=self._key, trial=False, settings=self.settings)
             self._published[name] = Published(
