@@ -75,7 +75,7 @@ class User:
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, *words], env=self.environment | environment, cwd=cwd or self.root, text=True,
-            encoding="utf-8", capture_output=True, stdin=subprocess.DEVNULL, check=False, timeout=300,
+            encoding="utf-8", capture_output=True, stdin=subprocess.DEVNULL, check=False, timeout=900,
         )  # fmt: skip
 
     def settings(self, **environment: str) -> Settings:
