@@ -53,6 +53,7 @@ def lower(unit: Unit, target: Target, directory: Path) -> Path:
 
     Raises:
         FormatError: it is not valid bitcode.
+        BuildError: it breaks a rule for programs.
         CompileError: it cannot be expressed on the target.
         UnsupportedError: it needs a built-in that this visget lacks.
     """
@@ -79,6 +80,7 @@ def _compile(unit: Unit, target: Target) -> bytes:
     from visget.toolchain.driver_compile import ziglang
     from visget.toolchain.normalise import neutral_text
     from visget.toolchain.runtime_library import with_runtime
+    from visget.wrap_check import check_unit
 
     if is_bitcode(unit.data):
         text = neutral_text(text_of(parse_bitcode(unit.data)))
@@ -86,6 +88,8 @@ def _compile(unit: Unit, target: Target) -> bytes:
         text = unit.data.decode("utf-8", "surrogateescape")
     # As in a package: the same arithmetic on every machine, and no compiler's run-time library.
     text = with_runtime(text, ziglang())
+    if is_bitcode(unit.data):  # and not visget's own
+        check_unit(text, unit.origin)
     machine = Machine(triple=target.triple, cpu=target.cpu, features=target.flattened, level=LEVEL)
     return generate_unit(text, machine)
 
@@ -100,6 +104,7 @@ def _generator() -> str:
     home = Path(__file__).resolve().parent
     for room in _ROOMS:
         seen += sorted((home / room).glob("*.py"))
+    seen += sorted(home.glob("wrap_*.py"))
     facts = ((path.name, path.stat()) for path in seen)
     return hashlib.sha256(repr([(name, fact.st_size, fact.st_mtime_ns) for name, fact in facts]).encode()).hexdigest()
 
