@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from visget.progress import SILENT
 from visget.toolchain.extract import extract
 from visget.toolchain.fetch import fetch_archives
 from visget.toolchain.origin import PypiSource
-from visget.toolchain.project import read_project
+from visget.toolchain.project import Project, read_project
 from visget.toolchain.sources import source_tree
 from visget.wiring import network_of
 
@@ -56,6 +56,9 @@ class Suite:
     installed: Path
     """The directory of the artifact that visget made."""
     sides: dict[str, Side]
+    native_objects: list[Path]
+    taken: set[str] = field(default_factory=set)
+    """What programs on our side took from the native objects, because the installed library does not export it."""
     request: pytest.FixtureRequest | None = None
 
     def objects(self, name: str, sources: Iterable[str | Path], flags: Sequence[str] = QUIET) -> list[Path]:
@@ -89,12 +92,32 @@ class Suite:
         made = place / name
         parts = place / f"{name}.parts"
         parts.mkdir(exist_ok=True)
-        objects = compile_all(self.tree, sources, parts, [*QUIET, *chosen.flags, *flags])
-        run([CC, *objects, *extra, *chosen.libraries, *libraries, "-o", made], cwd=self.tree)
+        objects = [*compile_all(self.tree, sources, parts, [*QUIET, *chosen.flags, *flags]), *map(Path, extra)]
+        if side == OURS:
+            objects += self.rest(objects, parts)
+        run([CC, *objects, *chosen.libraries, *libraries, "-o", made], cwd=self.tree)
         if side == OURS and any(word.startswith("-l") for word in chosen.libraries):
             needed = run(["readelf", "-d", made], cwd=self.tree).stdout
-            assert f"[lib{self.library}-" in needed, f"{made} does not use the installed library"
+            assert f"[lib{json.loads((self.installed / 'receipt.json').read_text())['name']}-" in needed, (
+                f"{made} does not use the installed library"
+            )
         return made
+
+    def rest(self, objects: Sequence[Path], place: Path) -> list[Path]:
+        """Return an object with what programs need from inside the library: native code, and no other name is visible.
+
+        It works on the installed library's data; the libraries are configured alike.
+        """
+        offered = symbols(sorted((self.installed / "lib").glob("*.so")), "-D", "--defined-only")
+        wanted = symbols(objects, "-u") - symbols(objects, "--defined-only") - offered
+        wanted &= symbols(self.native_objects, "--defined-only", "-g")
+        if not wanted:
+            return []
+        self.taken |= wanted
+        whole = place / "rest.o"
+        run(["ld", "-r", *self.native_objects, "-o", whole], cwd=place)
+        run(["objcopy", *(f"--keep-global-symbol={name}" for name in sorted(wanted)), whole], cwd=place)
+        return [whole]
 
     def ran(self, side: str, program: Path, *words: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
         """Run a program of a side."""
@@ -125,6 +148,11 @@ class Suite:
         failed = {name: result for name, result in native.items() if result != PASSED}
         assert failed.keys() == (known or {}).keys(), failed
 
+    def note_taken(self, why: str) -> None:
+        """Note which functions came from native objects."""
+        if self.taken:
+            self.not_run("in the programs: " + ", ".join(f"`{name}`" for name in sorted(self.taken)), why)
+
     def not_run(self, what: str, why: str) -> None:
         """Note what cannot be run against an installed library."""
         assert self.request is not None
@@ -151,6 +179,12 @@ def run(
     return done
 
 
+def symbols(files: Sequence[Path], *flags: str) -> set[str]:
+    """Return the names that nm lists."""
+    lines = run(["nm", "-P", *flags, *files], cwd=Path("/")).stdout.splitlines()
+    return {line.split()[0] for line in lines if len(line.split()) > 1}
+
+
 def compile_all(tree: Path, sources: Iterable[str | Path], place: Path, flags: Sequence[str]) -> list[Path]:
     """Compile each source; return the objects."""
     made = []
@@ -171,6 +205,7 @@ class Workbench:
     def suite(
         self, recipe: str, *, sources: Iterable[str], exclude: Iterable[str] = (),
         flags: Sequence[str] = (), include: Sequence[str] = (), files: Mapping[str, str] | None = None,
+        variant: Mapping[str, str] | None = None, prepare: Callable[[Path], None] | None = None,
         archive: bool = False,
     ) -> Suite:  # fmt: skip
         """Return the suite of a recipe.
@@ -182,12 +217,17 @@ class Workbench:
             flags: for the native library.
             include: directories of the tree where tests find headers that are not installed.
             files: what configure would have written: path in the tree -> text.
+            variant: texts of visget.toml and what stands there instead, for a package with more exports.
+            prepare: told the tree, before anything is compiled.
             archive: link with the static library that visget made.
         """
         if shutil.which(CC) is None or shutil.which("pkg-config") is None:
             pytest.skip("needs gcc and pkg-config")
-        installed = self.shelf.install(recipe)
-        project = read_project(RECIPES / recipe)
+        if variant is None:
+            installed = self.shelf.install(recipe)
+            project = read_project(RECIPES / recipe)
+        else:
+            installed, project = self._variant(recipe, variant)
         library = project.package.library or recipe
         work = self._directory / recipe
         tree = work / "tree"
@@ -196,6 +236,8 @@ class Workbench:
             shutil.copytree(found.root, tree, symlinks=True)
         for name, text in (files or {}).items():
             (tree / name).write_text(text, encoding="utf-8")
+        if prepare is not None:
+            prepare(tree)
         wanted = {path for pattern in sources for path in tree.glob(pattern)}
         wanted -= {path for pattern in exclude for path in tree.glob(pattern)}
         (work / "native-objects").mkdir()
@@ -213,8 +255,24 @@ class Workbench:
         ours = Side(name=OURS, flags=(*headers, *more), libraries=libraries)
         return Suite(
             library=recipe, tree=tree, work=work, installed=installed,
+            native_objects=objects,
             sides={NATIVE: Side(name=NATIVE, flags=tuple(more), libraries=(str(native),)), OURS: ours},
         )  # fmt: skip
+
+    def _variant(self, recipe: str, changes: Mapping[str, str]) -> tuple[Path, Project]:
+        """Build and install a recipe with another text."""
+        self.shelf.package(recipe)  # skips when its sources are out of reach
+        place = self._directory / f"{recipe}-variant"
+        place.mkdir()
+        text = (RECIPES / recipe / "visget.toml").read_text(encoding="utf-8")
+        for old, new in changes.items():
+            assert old in text
+            text = text.replace(old, new, 1)
+        (place / "visget.toml").write_text(text, encoding="utf-8")
+        project, user = read_project(place), self.shelf.user
+        user.visget("publish", user.json("build", place, "--output", place)["file"])
+        user.visget("install", str(project.package.name))
+        return user.entry(str(project.package.name)), project
 
     def _pkg_config(self, installed: Path, library: str, *, static: bool) -> list[str]:
         """Return what the installed pkg-config file says."""

@@ -21,9 +21,9 @@ PAGE = ROOT / "docs" / "upstream-tests.md"
 HEAD = """\
 # Upstream's own tests
 
-The test programs that libraries come with, from the same source packages, compiled by gcc and linked twice: with a library
-that `gcc -O2` made of the same sources, and with the one that visget built, packed, verified, compiled and installed,
-through its pkg-config file. The same tests have to pass. The tests are in [tests/upstream](../tests/upstream).
+The test programs that libraries come with, from the same source packages, compiled by gcc and linked twice: with a
+library that `gcc -O2` made of the same sources, and with the one that visget built, packed, checked, compiled and
+installed, through its pkg-config file. The same tests have to pass; they are in [tests/upstream](../tests/upstream).
 
 This page is written by `python tests/support/upstreampage.py`, which runs them.
 

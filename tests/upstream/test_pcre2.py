@@ -8,6 +8,7 @@ import pytest
 from upstreamkit import FAILED, NATIVE, OURS, PASSED, Suite, Workbench, run
 
 FLAGS = ["-DHAVE_CONFIG_H", "-DSUPPORT_PCRE2_8", "-DSUPPORT_UNICODE"]
+WIDE = [*FLAGS, "-DPCRE2_CODE_UNIT_WIDTH=8"]
 NUMBERS = [*range(1, 27), "heap"]
 
 
@@ -16,12 +17,13 @@ def make(workbench: Workbench) -> Suite:
         "pcre2", sources=["src/pcre2_*.c"],
         exclude=[f"src/pcre2_{name}.c" for name in
                  ("dftables", "fuzzsupport", "jit_match", "jit_misc", "jit_test", "printint", "ucptables")],
-        flags=[*FLAGS, "-DPCRE2_CODE_UNIT_WIDTH=8"], include=["src"],
+        flags=WIDE, include=["src"],
     )  # fmt: skip
     for side in (NATIVE, OURS):
         # The functions of POSIX are a library of their own, on top of this one.
-        suite.program(side, "pcre2test", ["src/pcre2test.c", "src/pcre2posix.c"], FLAGS)
-        suite.program(side, "pcre2grep", ["src/pcre2grep.c"], [*FLAGS, "-DPCRE2_CODE_UNIT_WIDTH=8"])
+        posix = suite.objects("posix", ["src/pcre2posix.c"], [*WIDE, f"-I{suite.tree}/src", "-w", "-O1"])
+        suite.program(side, "pcre2test", ["src/pcre2test.c"], FLAGS, posix)
+        suite.program(side, "pcre2grep", ["src/pcre2grep.c"], WIDE)
     return suite
 
 
