@@ -96,6 +96,8 @@ def _write_tools(compiler: Compiler, project: Project, place: Workplace) -> None
     chosen = [
         *compiler.options, compiler.contract(build.floating_point), *(f"-D{define}" for define in build.defines),
         *build.flags,
+        # A build of a static library may hide all functions; here they are called from outside, as in a shared one.
+        "-fvisibility=default",
     ]  # fmt: skip
     foreign = [] if place.prefix is None else ["-isystem", str(place.prefix / "include")]
     texts = {name: wrapper_script(compiler.command, foreign, chosen) for name in _C_NAMES}

@@ -28,8 +28,8 @@ from visget.version import __version__
 NATIVE = ("gcc -O3 native", "clang -O3 native")
 TIMED = "clang -O3 native"
 """The rival whose build is timed, with one job."""
-_SHORT, _REPEATS = 4.0, 3
-"""A build that takes fewer seconds is timed that often."""
+SHORT, REPEATS = 4.0, 3
+"""A build or an installation that takes fewer seconds is timed that often."""
 _FILES_LIMIT = 4096
 
 
@@ -92,7 +92,7 @@ def native(place: Workplace, name: str, compiler: Compiler, cache: Path, *, quic
         return Rival(library=library, facts=kept)
     prefix = _prefix(place, name, compiler, cache, home, quick=quick)
     times = [_build(place, name, compiler, library, prefix, jobs=1 if timed else os.cpu_count() or 1)]
-    while timed and not quick and times[0]["making"] < _SHORT and len(times) < _REPEATS:
+    while timed and not quick and times[0]["making"] < SHORT and len(times) < REPEATS:
         times.append(_build(place, name, compiler, library, prefix, jobs=1))
     made = {
         "quick": quick, "configuring": statistics.median(each["configuring"] for each in times),
