@@ -15,9 +15,8 @@ from packaging.version import Version
 from visget.digest import Digest, parse_digest
 from visget.errors import UnsupportedError, UsageError
 from visget.format.plaintext import clean_line
-from visget.format.reserved import SYSTEM_LIBRARIES
 from visget.format.strictjson import INTEGER_LIMIT, Reader, dumps, loads
-from visget.names import PackageName, Requirement, parse_name, parse_version
+from visget.names import SYSTEM_LIBRARIES, PackageName, Requirement, parse_name, parse_version
 
 MANIFEST_FORMAT = "visget-manifest-1"
 MANIFEST_LIMIT = 1 << 20

@@ -165,15 +165,6 @@ _PROGRAM = frozenset(
 _IMPLEMENTATION = re.compile(r"_[_A-Z]")
 
 
-SYSTEM_LIBRARIES = frozenset(
-    [
-        "c", "m", "pthread", "dl", "rt", "util", "resolv", "crypt", "anl", "nsl", "thread_db", "BrokenLocale",
-        "gcc", "gcc_s", "gcc_eh", "stdc++", "c++", "c++abi", "supc++", "unwind",
-    ]
-)  # fmt: skip
-"""What linkers link without being told, or programs take for granted: a package's library is never called so."""
-
-
 def why_reserved(name: str) -> str | None:
     """Return whose name `name` is, or None when a package may export it."""
     if name in _C_LIBRARY:

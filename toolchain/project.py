@@ -15,9 +15,8 @@ from packaging.version import Version
 
 from visget.errors import UsageError
 from visget.format.manifest import LIBRARY_NAME
-from visget.format.reserved import SYSTEM_LIBRARIES
 from visget.format.vectors import VectorSet
-from visget.names import PackageName, parse_name, parse_version
+from visget.names import SYSTEM_LIBRARIES, PackageName, parse_name, parse_version
 from visget.toolchain.build_table import Build, parse_build
 from visget.toolchain.origin import Source, parse_source
 from visget.toolchain.toml_lines import Place

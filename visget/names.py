@@ -27,6 +27,13 @@ DEVICE_NAMES = frozenset(
     ["con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))]
 )
 """Device names of Windows: a file of that name cannot be written there, with any suffix."""
+SYSTEM_LIBRARIES = frozenset(
+    [
+        "c", "g", "m", "mvec", "pthread", "dl", "rt", "util", "resolv", "crypt", "anl", "nsl", "thread_db", "atomic",
+        "BrokenLocale", "gcc", "gcc_s", "gcc_eh", "ssp", "stdc++", "c++", "c++abi", "supc++", "unwind",
+    ]
+)  # fmt: skip
+"""What linkers link without being told, or programs take for granted: a package's library is never called so."""
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9._-]+)\s*((?:[=<>!~].*)?)\Z", re.DOTALL)
 
 
@@ -46,6 +53,9 @@ def parse_name(text: str) -> PackageName:
         )
     if text in DEVICE_NAMES:
         raise UsageError(f"package name {shown!r} is reserved: it is a device name on Windows")
+    if text in SYSTEM_LIBRARIES:
+        # With its directory on a linker's path, -lc would be the package.
+        raise UsageError(f"package name {shown!r} is reserved: lib{text} belongs to the system")
     return PackageName(text)
 
 

@@ -12,7 +12,7 @@ def test_good_names(name):
 @pytest.mark.parametrize(
     "name",
     ["", "Zlib", "z_lib", "z--lib", "-x", "x-", "9p", "zlıb", "ｚlib", "zlib\n", "..", "a/b", "a\\b", "a\0b", "%2e",
-     "con", "nul", "lpt1", "a" * 65, "a.b", " a"],
+     "con", "nul", "lpt1", "c", "m", "gcc", "a" * 65, "a.b", " a"],
 )  # fmt: skip
 def test_bad_names(name):
     with pytest.raises(UsageError):
