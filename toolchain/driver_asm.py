@@ -12,11 +12,12 @@ _CALL = re.compile(
     r'\basm (?:sideeffect |alignstack |inteldialect |unwind )*"(?P<template>[^"]*)", "(?P<constraints>[^"]*)"'
     r"(?P<rest>.*)"
 )
-_GENERIC_CONSTRAINT = re.compile(r"[=+&*]*(?:[rmgX0-9]|~\{(?:memory|dirflag|fpsr|flags|cc)\})*\Z")
+# As in visget.format.rules_code: what every target understands.
+_GENERIC_CONSTRAINT = re.compile(r"(?:[=+&*%]*[rmioXgnps0-9]+|~\{(?:memory|dirflag|fpsr|flags|cc)\})\Z")
 _DBG = re.compile(r"!dbg (!\d+)")
 _MACHINE_CODE = re.compile(
     r"__builtin_(?:ia32|arm|neon|aarch64)_|outside VIS-1|(?:invalid (?:output|input) constraint|unknown register name)"
-    r"[^\n]* in asm|unsupported '[^'\n]*' in the 'target"
+    r"[^\n]* in asm|unsupported '[^'\n]*' in the 'target|<inline asm>:"
 )
 # What is left of an assembly file for other processors once it is preprocessed.
 _EMPTY_LINE = re.compile(

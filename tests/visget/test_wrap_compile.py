@@ -156,6 +156,7 @@ def test_assembly_in_a_header_names_the_header(bench):
     [
         'void f(void) { __asm__ volatile("" ::: "memory"); }',
         'int g(void) __asm__("h"); int f(void) { return g(); }',
+        'int f(int x) { __asm__ volatile("" : "+g"(x) : "i"(1) : "memory"); return x; }',
         "/* asm volatile */ int asm_count; const char *s = \"asm\";",
     ],
 )
