@@ -83,10 +83,10 @@ def _speed(rows: Sequence[Result], rounds: int) -> str:
     total = ", ".join(f"{label} {statistics.geometric_mean(_ratios(rows, label)):.2f}x" for label in rivals)
     blocks.append(f"Geometric mean over all {len(rows)} functions: {total}.\n")
     slower = [
-        f"{row['library']} {row['function']} ({label}: {ratio:.2f}x)"
+        f"{row['library']} {row['function']} ({label}: {found:.2f}x)"
         for row in rows
         for label in rivals
-        if (ratio := ratio(row["times"], label)) < 0.95
+        if (found := ratio(row["times"], label)) < 0.95
     ]
     blocks.append(f"Slower than a rival by more than 5 %: {'; '.join(slower) or 'none'}.\n")
     wrong = [f"{row['library']} {row['function']} ({', '.join(row['differ'])})" for row in rows if row["differ"]]
