@@ -6,6 +6,7 @@ Nothing is left out, but for a second copy of the same module. The spec is docs/
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,8 @@ from visget.toolchain.project import Project
 _ASSEMBLY = (".s", ".S", ".asm", ".sx")
 _LIBRARIES = re.compile(r".*\.(?:a|so(?:\.\d+)*)")
 _SHOWN = 12
+# What makes a name mean something else, or code run, and is nowhere in the bitcode.
+_LINKER_MAGIC = re.compile(r"--?(?:wrap|defsym|init|fini|just-symbols|script)(?:=.*)?|-T.*")
 _MACHINE_HINT = (
     "the library has to be built without it: look for a switch such as --disable-asm, -DWITH_SIMD=OFF or NO_ASM=1; "
     "a compiler that is called by its path (/usr/bin/gcc) must be given by its name"
@@ -162,6 +165,7 @@ def _members(library: Path, name: str, log: CallLog) -> Iterator[tuple[str, byte
         if not beside.is_file():
             raise _native(library.name, library.name, kind, log)
         _refuse_foreign(library, log)
+        _refuse_magic(library)
         yield library.name, beside.read_bytes()
     else:
         raise BuildError(
@@ -201,6 +205,23 @@ def _refuse_foreign(library: Path, log: CallLog) -> None:
                         "[dependencies], or configure without it",
                         details={"call": call.shown(log.root)},
                     )
+
+
+def _refuse_magic(library: Path) -> None:
+    """Refuse a shared library whose link made something of it that its bitcode does not say."""
+    try:
+        facts = json.loads(library.with_name(f"{library.name}.bc.json").read_bytes())
+        flags = [str(flag) for flag in facts["flags"]]
+    except (OSError, ValueError, LookupError, TypeError):
+        return
+    words = [word for flag in flags for word in (flag.split(",")[1:] if flag.startswith("-Wl,") else [flag])]
+    found = next((word for word in words if _LINKER_MAGIC.fullmatch(word)), None)
+    if found is not None:
+        raise BuildError(
+            f"{library.name} was linked with {found}, which changes what is linked, and is lost in a package",
+            where=library.name,
+            hint="say the same in C (alias and constructor attributes, #define), or take the static library",
+        )
 
 
 def read_inputs(sources: Sequence[str], unit: Unit, log: CallLog) -> tuple[str, ...]:

@@ -229,6 +229,20 @@ def test_a_library_from_outside_does_not_pass(tmp_path: Path) -> None:
     assert "[dependencies]" in (error.hint or "")
 
 
+@pytest.mark.parametrize(("flags", "named"), [
+    ("-Wl,--wrap=add", "--wrap=add"),
+    ("-Wl,-z,now,--defsym,more=add", "--defsym"),
+    ("-Xlinker -init=add", "-init=add"),
+])  # fmt: skip
+def test_a_link_that_changes_what_is_linked_does_not_pass(tmp_path: Path, flags: str, named: str) -> None:
+    needs("make")
+    rules = MAKEFILE.replace("all: libtiny.a", "all: libtiny.so") + (
+        f"libtiny.so: add.o deep/add.o\n\t$(CC) -shared {flags} -o $@ add.o deep/add.o\n"
+    )
+    error = failing(tiny(tmp_path / "tiny", "make", files={"Makefile": rules}, library="libtiny.so"))
+    assert error.message.startswith(f"libtiny.so was linked with {named}, which changes what is linked")
+
+
 def test_a_library_of_this_machine_is_refused_by_name(tmp_path: Path) -> None:
     needs("make")
     rules = MAKEFILE.replace("all: libtiny.a", "all: libtiny.so") + (
