@@ -7,6 +7,7 @@ exactly as when a build system calls them. The spec is docs/spec/front-end.md, s
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 import sysconfig
@@ -33,6 +34,7 @@ from visget.toolchain.members import read_inputs
 from visget.toolchain.project import Project
 
 _LIMIT = 256 << 20
+_NOWHERE = re.compile("[\0\ud800-\udfff]")  # what JSON can say, and no name of a file and no argument can have
 _SKIPPED = frozenset([".s", ".S", ".asm", ".rc", ".f", ".f90", ".F", ".F90", ".cu", ".m", ".mm", ".swift"])
 
 
@@ -91,6 +93,7 @@ def _entry(item: object, path: Path, number: int) -> Entry:
     if (
         not isinstance(directory, str) or not isinstance(file, str) or not isinstance(output, str)
         or not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words)
+        or any(_NOWHERE.search(text) for text in (directory, file, output, *words))
     ):  # fmt: skip
         raise wrong
     base = path.parent / directory

@@ -109,6 +109,9 @@ def test_sources_that_do_not_compile(tmp_path: Path) -> None:
     ('[{"directory": ".", "file": "x.c"}]', "entry 1"),
     ('[{"directory": ".", "file": "x.c", "command": "cc \\"x"}]', "entry 1"),
     ('[{"directory": 1, "file": "x.c", "arguments": ["cc"]}]', "entry 1"),
+    ('[{"directory": "\\ud800", "file": "x.c", "arguments": ["cc"]}]', "entry 1"),
+    ('[{"directory": ".", "file": "x\\u0000.c", "arguments": ["cc"]}]', "entry 1"),
+    ('[{"directory": ".", "file": "x.c", "command": "cc -DX=\\udfff"}]', "entry 1"),
     ("nonsense", "is not JSON"),
     ("[" * 100000, "is not JSON"),
 ])  # fmt: skip
