@@ -22,7 +22,7 @@ from visget.files import translated
 from visget.names import Requirement
 from visget.progress import SILENT, Progress
 from visget.requiring import Shelves, compile_chain, needed, obtain_candidate, progress_clashes
-from visget.resolving import Candidate, Wanted, in_order, resolve
+from visget.resolving import Candidate, ConflictError, Wanted, in_order, resolve
 from visget.wiring import store_of
 
 if TYPE_CHECKING:
@@ -92,11 +92,17 @@ def make_prefix(prefix: Path, packages: Mapping[str, tuple[Package, NativeEntry]
     (library / "pkgconfig").mkdir(parents=True)
     include.mkdir()
     described = {}
+    owners: dict[str, str] = {}
     for name, (package, entry) in packages.items():
         manifest = package.manifest
+        if (other := owners.setdefault(f"-l{manifest.link_name}", name)) != name:
+            raise _clash(f"both are linked with -l{manifest.link_name}", other, name)
         for file in entry.files:
             if file.path.startswith("include/"):
                 target = prefix / file.path
+                other = owners.setdefault(file.path.casefold(), name)
+                if other != name and (not target.is_file() or target.read_bytes() != entry.content(file.path)):
+                    raise _clash(f"both have a header {file.path.removeprefix('include/')}", other, name)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(entry.path / file.path, target)
             elif file.path.startswith("lib/") and file.path.endswith(".so"):
@@ -107,6 +113,14 @@ def make_prefix(prefix: Path, packages: Mapping[str, tuple[Package, NativeEntry]
             (library / "pkgconfig" / f"{module}.pc").write_text(text, encoding="utf-8")
         described[name] = {"version": str(manifest.version), "library": manifest.link_name}
     (prefix / PREFIX_FILE).write_bytes(dumps({"packages": described}))
+
+
+def _clash(what: str, one: str, other: str) -> ConflictError:
+    return ConflictError(
+        f"{one} and {other} cannot be built with together: {what}",
+        hint="leave one of them out of [dependencies], and build with it in a package of its own",
+        details={"packages": [one, other]},
+    )
 
 
 def _modules(manifest: Manifest) -> list[str]:

@@ -147,6 +147,22 @@ def test_a_dependency_that_is_not_called_is_said(author):
     assert json.loads(done.stdout)["uses"] == {}
 
 
+@pytest.mark.parametrize(("library", "header", "said"), [
+    ("pairs", "other.h", "both are linked with -lpairs"),
+    ("others", "pair.h", "both have a header pair.h"),
+])  # fmt: skip
+def test_two_dependencies_do_not_cover_each_other(author, library, header, said):
+    files = {"LICENSE": "MIT\n", header: "int other(void);\n", "o.c": "int other(void) { return 1; }\n"}
+    toml = (PAIR_TOML % "1.0").replace("pairs", library).replace('"pair"', '"other"')
+    toml = toml.replace("pair.c", "o.c").replace("pair.h", header)
+    out = author.root / f"out-{library}"
+    author.json("build", project(author.root / f"other-{library}", files, toml), "--output", out)
+    both = (STAT_TOML % ("*", SOURCES)).replace("[build]", 'other = "*"\n[build]')
+    tree = project(author.root / f"both-{library}", STAT, both)
+    done = author.finished("build", tree, "--with", out / "other-1.0.vis", code=8)
+    assert "cannot be built with together" in done.stderr and said in done.stderr
+
+
 @pytest.mark.parametrize("name", ["c", "gcc_s", "-z", "a b"])
 def test_a_link_name_is_no_name_of_the_system(author, name):
     tree = project(author.root / "named", PAIR, (PAIR_TOML % "1.0").replace('"pairs"', json.dumps(name)))
