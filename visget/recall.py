@@ -39,7 +39,6 @@ HOUR = 3600.0
 _FORMAT = 1
 _LIMIT = 4 << 20
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-_ROOM = Path(__file__).parent
 # What find_linker() may look for; that it looks for others shows in the times of its file.
 _LINKERS = ("ld.lld", *(f"ld.lld-{version}" for version in range(24, 12, -1)), "ld", "cc", "gcc", "clang")
 _FAILURES = (VisgetError, DamagedError, OSError, ValueError, LookupError, TypeError)
@@ -211,7 +210,10 @@ def _tools() -> str:
         spec = importlib.util.find_spec(module)
         origin = spec.origin if spec is not None else None
         seen.append([module, origin, _stat(origin), *(_directory(Path(origin).parent / "binding") if origin else [])])
-    seen += [_directory(_ROOM / room) for room in ("installer", "format")]
+    for room in ("installer", "format"):
+        # Where a room lies, only its package knows: in a checkout, not beside this file.
+        home = importlib.util.find_spec(f"visget.{room}")
+        seen += [_directory(Path(place)) for place in (home and home.submodule_search_locations) or ()]
     return digest_bytes(json.dumps(seen).encode())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shutil
@@ -252,6 +253,15 @@ def test_a_linker_that_appears_counts(tmp_path, monkeypatch):
     path.write_text("#!/bin/sh\n")
     path.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert recall._tools() != before
+
+
+@pytest.mark.parametrize("room", ["installer", "format"])
+def test_another_code_generator_counts(monkeypatch, room):
+    before = recall._tools()
+    home = str(Path(importlib.import_module(f"visget.{room}").__file__).parent)
+    true = recall._directory
+    monkeypatch.setattr(recall, "_directory", lambda path: ["new"] if str(path) == home else true(path))
     assert recall._tools() != before
 
 
