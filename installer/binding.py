@@ -32,9 +32,9 @@ def tag_of(key: Digest) -> str:
     return key[:TAG_DIGITS]
 
 
-def soname_of(name: str, key: Digest) -> str:
-    """Return what the library of the package `name` in the artifact `key` calls itself."""
-    return f"lib{name}-{tag_of(key)}.so"
+def soname_of(name: str, key: Digest, suffix: str = ".so") -> str:
+    """Return what the library of the package `name` in the artifact `key` calls itself; `suffix` is the system's."""
+    return f"lib{name}-{tag_of(key)}{suffix}"
 
 
 def bound_name(symbol: str, tag: str) -> str:

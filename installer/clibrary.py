@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from visget.installer.symbols import LOADER_MADE, MATH
+from visget.installer.systems import ANDROID
 from visget.installer.target import Target
 from visget.machine import libc_family
 
@@ -23,6 +24,8 @@ LOADERS = {
     "riscv64": "ld-linux-riscv64-lp64d.so.1",
 }
 """glibc's dynamic loader for each architecture."""
+
+_DYNAMIC = frozenset(["dlopen", "dlsym", "dlclose", "dlerror"])
 
 STAND_IN = "stand-in"
 """What takes the place of a C library's version where none was linked against."""
@@ -105,6 +108,8 @@ def stand_ins(target: Target, needed: Iterable[str], helpers: frozenset[str]) ->
             home = "libgcc_s.so.1"
         elif target.libc == "musl":
             home = "libc.so"
+        elif target.system == ANDROID:
+            home = "libdl.so" if name in _DYNAMIC else "libm.so" if name in MATH else "libc.so"
         elif name in LOADER_MADE:
             home = LOADERS[target.arch]
         else:

@@ -20,6 +20,8 @@ from visget.errors import CompileError, RefusedError, UnsupportedError
 from visget.format.module import ModuleRef, parse_text, text_of
 from visget.installer.legalise import PERSONALITY, legalise, name_personality, place_constructors
 from visget.installer.support import with_support
+from visget.installer.support_systems import adapt
+from visget.installer.systems import LINUX, MACOS, WINDOWS, system_of
 
 OPTIMISED = 3
 """The normal optimisation level."""
@@ -50,8 +52,13 @@ class Machine:
 
     @property
     def libc(self) -> str:
-        """The C library of the triple: "gnu" or "musl"."""
-        return "musl" if "musl" in self.triple else "gnu"
+        """The C library of the triple: "gnu" or "musl"; elsewhere the system's name stands for its own."""
+        return self.system if self.system != LINUX else "musl" if "musl" in self.triple else "gnu"
+
+    @property
+    def system(self) -> str:
+        """The operating system of the triple."""
+        return system_of(self.triple)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +95,7 @@ def generate(
     exports = frozenset(exports)
     clock = _Clock(announce)
     clock.begin("legalise")
-    legalised = legalise(text, machine.arch, chars=frozenset(chars))
+    legalised = legalise(adapt(text, machine.system), machine.arch, machine.system, chars=frozenset(chars))
     module = parse_text(with_support(legalised.text, machine.arch, machine.libc, legalised.builtins))
     target = _target_machine(machine)
     module.triple = machine.triple
@@ -101,7 +108,7 @@ def generate(
         _simplify(module, machine)
     _optimise(module, target, machine.level)
     clock.begin("emit")
-    if any(value.name in _STRUCTORS for value in module.global_variables):
+    if machine.system not in (MACOS, WINDOWS) and any(v.name in _STRUCTORS for v in module.global_variables):
         module = parse_text(place_constructors(text_of(module)))
     if any(value.name == PERSONALITY and not value.is_declaration for value in module.functions):
         module = parse_text(name_personality(text_of(module), exports))
@@ -116,14 +123,14 @@ def generate_unit(text: str, machine: Machine) -> bytes:
         CompileError: the module cannot be expressed on the target.
         UnsupportedError: the target, or a built-in that the unit needs, is unknown.
     """
-    legalised = legalise(text, machine.arch)
+    legalised = legalise(adapt(text, machine.system), machine.arch, machine.system)
     module = parse_text(with_support(legalised.text, machine.arch, machine.libc, legalised.builtins))
     target = _target_machine(machine)
     module.triple = machine.triple
     module.data_layout = str(target.target_data)
     module.verify()
     _optimise(module, target, machine.level)
-    if any(value.name in _STRUCTORS for value in module.global_variables):
+    if machine.system not in (MACOS, WINDOWS) and any(v.name in _STRUCTORS for v in module.global_variables):
         module = parse_text(place_constructors(text_of(module)))
     return bytes(target.emit_object(module))
 

@@ -20,6 +20,7 @@ from visget.installer.child import ChildError, Reply, run_child
 from visget.installer.frames import Flow, Frame, Part
 from visget.installer.limits import DEFAULT_LIMITS, Limits
 from visget.installer.sandbox import Level
+from visget.installer.systems import CONVENTIONS
 from visget.installer.target import Target
 from visget.progress import SILENT, Progress
 
@@ -111,7 +112,7 @@ def compile_package(
     findings = _findings(reply)
     if errors(findings):
         raise _refused(package, findings)
-    if len(reply.parts) != 1 or not reply.parts[0].startswith(b"\x7fELF"):
+    if len(reply.parts) != 1 or not reply.parts[0].startswith(CONVENTIONS[target.system].magic):
         raise CompileError(
             f"the compile worker answered without an object file for {_label(package)}",
             hint="run `visget doctor`; this is a bug of visget",

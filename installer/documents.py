@@ -15,6 +15,7 @@ from visget.errors import FormatError, RefusedError
 from visget.format.package import Package
 from visget.format.strictjson import Reader, dumps, loads
 from visget.installer.pkgconfig import OWN_PREFIX, pkgconfig_text
+from visget.installer.systems import CONVENTIONS, LINUX, MACOS, WINDOWS
 
 EXPORTS_FILE = "exports.json"
 EXPORTS_FORMAT = "visget-exports-1"
@@ -35,7 +36,8 @@ class Beside:
 
 
 def documents(
-    package: Package, *, shared: bool, soname: str, types: Mapping[str, str], beside: Sequence[Beside] = ()
+    package: Package, *, shared: bool, soname: str, types: Mapping[str, str], beside: Sequence[Beside] = (),
+    system: str = LINUX,
 ) -> dict[str, bytes]:
     """Return path and content of each document of an artifact.
 
@@ -45,6 +47,7 @@ def documents(
         soname: what that calls itself.
         types: the LLVM type of each export.
         beside: the packages that it depends on: those that it names, or, when they are merged, all.
+        system: the operating system (visget.installer.systems).
 
     Raises:
         RefusedError: the package does not describe its functions.
@@ -61,7 +64,7 @@ def documents(
             files = {f"include/{name}": text.encode() for name, text in other.package.headers().items()} | files
     separate = [other for other in beside if other.key is not None]
     requires = [other.package.manifest.name for other in separate]
-    text = pkgconfig_text(manifest, shared=shared, requires=requires).encode()
+    text = pkgconfig_text(manifest, shared=shared, requires=requires, system=system).encode()
     for name in _module_names(package):
         files[f"lib/pkgconfig/{name}.pc"] = text
     homes: list[str] = []
@@ -75,7 +78,7 @@ def documents(
             homes += _HOME.findall(moved)
     folder = f"lib/cmake/{manifest.name}/{manifest.name}"
     includes = [f"${{_visget_prefix}}/../{key}/include" for key in dict.fromkeys(homes)]
-    files[f"{folder}Config.cmake"] = _cmake_config(manifest.name, soname if shared else None, includes).encode()
+    files[f"{folder}Config.cmake"] = _cmake_config(manifest.name, soname if shared else None, includes, system).encode()
     files[f"{folder}ConfigVersion.cmake"] = _cmake_version(str(manifest.version)).encode()
     files["api.json"] = api
     files[EXPORTS_FILE] = dumps({"format": EXPORTS_FORMAT, "exports": dict(types)})
@@ -105,25 +108,34 @@ def _module_names(package: Package) -> list[str]:
     return list(dict.fromkeys([manifest.name, usual]))
 
 
-def _cmake_config(name: str, soname: str | None, includes: Sequence[str]) -> str:
+def _cmake_config(name: str, soname: str | None, includes: Sequence[str], system: str) -> str:
     folders = ";".join(["${_visget_prefix}/include", *includes])
+    static = ""
+    if CONVENTIONS[system].archive:
+        static = (
+            f"  add_library({name}::static STATIC IMPORTED)\n"
+            f"  set_target_properties({name}::static PROPERTIES\n"
+            f'    IMPORTED_LOCATION "${{_visget_prefix}}/lib/lib{name}.a" INTERFACE_LINK_LIBRARIES m\n'
+            f'    INTERFACE_INCLUDE_DIRECTORIES "{folders}")\n'
+        )
     if soname is None:
         main = f"  add_library({name}::{name} ALIAS {name}::static)"
     else:
+        calls_itself = f"@rpath/{soname}" if system == MACOS else soname
+        by = f' IMPORTED_IMPLIB "${{_visget_prefix}}/lib/lib{name}.dll.a"' if system == WINDOWS else (
+            f' IMPORTED_SONAME "{calls_itself}"'
+        )
         main = (
             f"  add_library({name}::{name} SHARED IMPORTED)\n"
             f"  set_target_properties({name}::{name} PROPERTIES\n"
-            f'    IMPORTED_LOCATION "${{_visget_prefix}}/lib/{soname}" IMPORTED_SONAME "{soname}"\n'
+            f'    IMPORTED_LOCATION "${{_visget_prefix}}/lib/{soname}"{by}\n'
             f'    INTERFACE_INCLUDE_DIRECTORIES "{folders}")'
         )
     return (
         "# Finds the library from where this file lies.\n"
         'get_filename_component(_visget_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)\n'
         f"if(NOT TARGET {name}::{name})\n"
-        f"  add_library({name}::static STATIC IMPORTED)\n"
-        f"  set_target_properties({name}::static PROPERTIES\n"
-        f'    IMPORTED_LOCATION "${{_visget_prefix}}/lib/lib{name}.a" INTERFACE_LINK_LIBRARIES m\n'
-        f'    INTERFACE_INCLUDE_DIRECTORIES "{folders}")\n'
+        f"{static}"
         f"{main}\n"
         "endif()\n"
         "unset(_visget_prefix)\n"

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
-from visget.errors import FormatError, RefusedError
+from visget.errors import FormatError
 from visget.format.reserved import why_reserved
 from visget.installer import elf
+from visget.installer.gate_systems import gate_foreign_library, gate_foreign_object
+from visget.installer.promise import Promise, broken
 from visget.installer.stubs import ELF_FLAGS, MACHINES
 from visget.installer.symbols import COMPILER_MADE, LINKER_MADE, SYMBOL
-from visget.installer.target import Target
+from visget.installer.systems import ANDROID, MACOS, NAMES, WINDOWS
+
+__all__ = ["Promise", "gate_library", "gate_object"]
 
 _DATA_LIMIT = 256 << 20
 _COMMON_SECTIONS = (
@@ -32,7 +35,7 @@ _LIBRARY_SECTION = re.compile(
 )
 _ARRAY_SECTION = re.compile(r"(\.rela)?\.(init|fini)_array(\..*)?\Z")
 _NEEDED = re.compile(
-    r"(libc\.so|libc\.so\.6|libm\.so\.6|libpthread\.so\.0|libgcc_s\.so\.1|libc\.musl-[a-z0-9_]+\.so\.1"
+    r"(libc\.so|libm\.so|libdl\.so|libc\.so\.6|libm\.so\.6|libpthread\.so\.0|libgcc_s\.so\.1|libc\.musl-[a-z0-9_]+\.so\.1"
     r"|ld-linux-(x86-64\.so\.2|aarch64\.so\.1|riscv64-lp64d\.so\.1))\Z"
 )
 # LLVM reaches the function that reads a landing pad's tables through a variable of this name, in a group of its own,
@@ -71,41 +74,20 @@ _FORBIDDEN_TAGS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Promise:
-    """What a package's manifest promises about its native code."""
-
-    label: str
-    """The package in messages, such as ``xxhash 3.5.0``."""
-    target: Target
-    exports: frozenset[str]
-    """The symbols that must be visible, all of them and no other."""
-    imports: frozenset[str]
-    """The symbols that it leaves to the C library; what the compiler calls by itself is allowed besides."""
-    constructors: bool
-    """Whether code may run when the library is loaded."""
-    bound: frozenset[str] = frozenset()
-    """The names that visget gives the exports for other packages (visget/installer/binding.py)."""
-    taken: frozenset[str] = frozenset()
-    """The names of that kind that come from its dependencies."""
-    libraries: frozenset[str] = frozenset()
-    """What the libraries of its dependencies call themselves."""
-    run_path: str | None = None
-    """Where the loader looks for them."""
-
-
 def gate_object(data: bytes, promise: Promise) -> frozenset[str]:
     """Return the undefined symbols of the object file `data`, which keeps `promise`.
 
     Raises:
         RefusedError: it does not; the message has every violation.
     """
+    if promise.target.system in (MACOS, WINDOWS):
+        return gate_foreign_object(data, promise)
     try:
         file = elf.read_elf(data)
         symbols = list(file.symbols(elf.SHT_SYMTAB))
         groups = file.group_names()
     except FormatError as error:
-        raise _refused("object file", promise, [error.message]) from error
+        raise broken("object file", promise, [error.message]) from error
     found = _head(file, promise, elf.ET_REL, "an object file")
     found += _sections(file, promise, _OBJECT_SECTION)
     if not all(_PERSONALITY.match(name) for name in groups):
@@ -113,7 +95,7 @@ def gate_object(data: bytes, promise: Promise) -> frozenset[str]:
     symbols = [symbol for symbol in symbols if not _is_personality(symbol)]
     found += _symbols(symbols, promise, {s.name for s in symbols if s.defined and s.binding != elf.STB_LOCAL})
     if found:
-        raise _refused("object file", promise, found)
+        raise broken("object file", promise, found)
     return frozenset(s.name for s in symbols if not s.defined) - LINKER_MADE
 
 
@@ -123,6 +105,8 @@ def gate_library(data: bytes, promise: Promise, *, soname: str) -> tuple[str, ..
     Raises:
         RefusedError: it does not; the message has every violation.
     """
+    if promise.target.system in (MACOS, WINDOWS):
+        return gate_foreign_library(data, promise, soname=soname)
     try:
         file = elf.read_elf(data)
         symbols = list(file.symbols(elf.SHT_DYNSYM))
@@ -133,7 +117,7 @@ def gate_library(data: bytes, promise: Promise, *, soname: str) -> tuple[str, ..
         run_paths = [file.dynamic_text(value) for tag, value in tags if tag == elf.DT_RUNPATH]
         relocations = file.relocation_types()
     except FormatError as error:
-        raise _refused("library", promise, [error.message]) from error
+        raise broken("library", promise, [error.message]) from error
     found = _head(file, promise, elf.ET_DYN, "a shared library")
     found += _sections(file, promise, _LIBRARY_SECTION)
     found += _segments(file.segments)
@@ -171,7 +155,7 @@ def gate_library(data: bytes, promise: Promise, *, soname: str) -> tuple[str, ..
     # Hidden ones are not among the dynamic symbols.
     found += [f"{symbol.name} is an indirect function (ifunc)" for symbol in every if symbol.type == elf.STT_GNU_IFUNC]
     if found:
-        raise _refused("library", promise, found)
+        raise broken("library", promise, found)
     return needed
 
 
@@ -261,16 +245,9 @@ def _symbols(symbols: Collection[elf.Symbol], promise: Promise, visible: set[str
         if symbol.binding != elf.STB_LOCAL and not visgets and not SYMBOL.match(symbol.name):
             found.append(f"{symbol.name[:80]!r} is not a name that a symbol may have")
     unknown = {symbol.name for symbol in symbols if not symbol.defined}
-    unknown -= promise.imports | promise.taken | COMPILER_MADE
+    if promise.target.system == ANDROID:
+        unknown -= NAMES[ANDROID].native | promise.taken | LINKER_MADE
+    else:
+        unknown -= promise.imports | promise.taken | COMPILER_MADE
     found += [f"{name[:80]} is needed but not among the manifest's imports" for name in sorted(unknown)]
     return found
-
-
-def _refused(what: str, promise: Promise, found: list[str]) -> RefusedError:
-    listed = list(dict.fromkeys(found))
-    return RefusedError(
-        f"the {what} compiled from {promise.label} for {promise.target} breaks "
-        f"{'a rule' if len(listed) == 1 else f'{len(listed)} rules'}: {'; '.join(listed)}",
-        hint="nothing was installed; only the package's author can mend this",
-        details={"violations": listed, "target": promise.target.key()},
-    )

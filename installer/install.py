@@ -32,6 +32,7 @@ from visget.installer.detect import host_target
 from visget.installer.documents import documents
 from visget.installer.elf import NEEDS_LINKER, read_elf
 from visget.installer.gate import Promise, gate_library, gate_object
+from visget.installer.gate_systems import gate_import_library
 from visget.installer.limits import DEFAULT_LIMITS, Limits, answer_limits
 from visget.installer.link import Linked, libc_identity, link_library
 from visget.installer.linkers import Linker
@@ -39,6 +40,9 @@ from visget.installer.others import Others, same_file
 from visget.installer.plan import Dependency, Plan, Tools, digest_of, plan
 from visget.installer.receipt import LinkedWith, Linking, Receipt
 from visget.installer.sandbox import Level, weakest
+from visget.installer.system_check import check_system
+from visget.installer.system_headers import headers_agree
+from visget.installer.systems import CONVENTIONS, WINDOWS
 from visget.installer.target import Target
 from visget.progress import SILENT, Progress
 
@@ -188,7 +192,8 @@ class _Build:
         self._limits = limits
         self._progress = progress
         self._others = others
-        self._soname = soname_of(self._manifest.name, made.digest)
+        self._conventions = CONVENTIONS[made.target.system]
+        self._soname = soname_of(self._manifest.name, made.digest, self._conventions.suffix)
         self._milliseconds: dict[str, int] = {}
         self._sandboxes: list[Level] = []
 
@@ -200,6 +205,7 @@ class _Build:
                 f"{self._plan.label}: the sandbox is off; the compiler could read and write whatever you can"
             )
         self._check_vectors()
+        self._check_system()
         with self._stage("compile", "compiling"):
             binding = self._others.binding(self._verified, tag_of(self._plan.digest))
             compiled = compile_package(
@@ -227,23 +233,25 @@ class _Build:
         )
         with self._stage("gate", "checking the code"):
             needed = gate_object(compiled.object, promise)
-        files: dict[str, bytes] = {
-            f"lib/lib{name}.a": write_archive(
+        files: dict[str, bytes] = {}
+        if self._conventions.archive:
+            files[f"lib/lib{name}.a"] = write_archive(
                 f"{name}.o", compiled.object, sorted(promise.exports | promise.bound)
             )
-        }
         linked = self._link(compiled.object, promise, needed)
         if linked is None:
             self._check_needs_no_linker(compiled.object)
             native = f"lib/lib{name}.o"
             files[native] = compiled.object
         else:
-            native = f"lib/lib{name}.so"
+            native = f"lib/lib{name}{self._conventions.suffix}"
             files[native] = linked.library
+            if linked.import_library is not None:
+                files[f"lib/lib{name}.dll.a"] = linked.import_library
         sizes = {path: len(content) for path, content in files.items()}
         files |= documents(
             self._package, shared=linked is not None, soname=self._soname, types=compiled.types,
-            beside=self._others.beside(),
+            beside=self._others.beside(), system=target.system,
         )  # fmt: skip
         with translated("write the library", self._directory):
             for path, content in files.items():
@@ -288,12 +296,28 @@ class _Build:
         """Give the library its other names: the one that it calls itself, and the usual one after ``-l``."""
         name = self._manifest.name
         usual = [] if self._manifest.link_name == name else [f"lib{self._manifest.link_name}"]
-        names = [(f"lib{name}.a", [f"{one}.a" for one in usual])]
-        if shared:
-            names.append((f"lib{name}.so", [self._soname, *(f"{one}.so" for one in usual)]))
+        names = [(f"lib{name}.a", [f"{one}.a" for one in usual])] if self._conventions.archive else []
+        suffix = self._conventions.suffix
+        if shared and suffix == ".dll":
+            # Who is linked with a DLL finds it by the name in the import library.
+            names.append((f"lib{name}{suffix}", [self._soname]))
+            names.append((f"lib{name}.dll.a", [f"{one}.dll.a" for one in usual]))
+        elif shared:
+            names.append((f"lib{name}{suffix}", [self._soname, *(f"{one}{suffix}" for one in usual)]))
         for first, others in names:
             for other in others:
                 same_file(self._directory / "lib" / first, self._directory / "lib" / other)
+
+    def _check_system(self) -> None:
+        """Refuse a package that the target's system cannot have, before anything is compiled."""
+        target, linker = self._plan.target, self._plan.tools.linker
+        check_system(self._package, [one.verified.package for one in self._others.merged], target)
+        if target.system == WINDOWS and linker is not None:
+            scratch = self._directory / ".headers"
+            with translated("prepare the look at the headers", scratch):
+                scratch.mkdir()
+            headers_agree(self._package, linker, target, scratch, self._limits.sandbox)
+            shutil.rmtree(scratch)
 
     def _check_vectors(self) -> None:
         """Refuse test vectors that do not fit the functions, before anything is compiled.
@@ -328,6 +352,8 @@ class _Build:
             shutil.rmtree(scratch)
         with self._stage("gate-library", "checking the library"):
             gate_library(linked.library, promise, soname=soname)
+            if linked.import_library is not None:
+                gate_import_library(linked.import_library, promise, soname=soname)
         return linked
 
     def _check_needs_no_linker(self, content: bytes) -> None:

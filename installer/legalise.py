@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from visget.errors import CompileError, UnsupportedError
+from visget.installer.systems import LINUX, MACOS, WINDOWS
 
 ARCHITECTURES = ("x86_64", "aarch64", "riscv64")
 """The architectures that neutral IR can be legalised for."""
@@ -79,7 +80,7 @@ class Legalised:
     builtins: frozenset[str]
 
 
-def legalise(text: str, arch: str, *, chars: frozenset[str] = frozenset()) -> Legalised:
+def legalise(text: str, arch: str, system: str = LINUX, *, chars: frozenset[str] = frozenset()) -> Legalised:
     """Rewrite the neutral module `text` for `arch`.
 
     Constructors are not touched here, because the optimiser can still run many of them at compile time as long as
@@ -88,6 +89,7 @@ def legalise(text: str, arch: str, *, chars: frozenset[str] = frozenset()) -> Le
     Args:
         text: the module as LLVM prints it.
         arch: the architecture.
+        system: the operating system (visget.installer.systems).
         chars: the exported functions whose C result is a plain char.
 
     Raises:
@@ -100,11 +102,14 @@ def legalise(text: str, arch: str, *, chars: frozenset[str] = frozenset()) -> Le
             hint="choose one of: " + ", ".join(ARCHITECTURES),
         )
     text = _rewrite_va(text)
-    if arch == "aarch64":
-        # AAPCS64 callers leave the high bits of small integers undefined, so the callee must not trust them.
+    if (arch == "aarch64" and system != MACOS) or system == WINDOWS:
+        # AAPCS64 and Windows callers leave the high bits of small integers undefined, so the callee must not trust
+        # them. Apple's extend them, as RISC-V's do.
         text = outside_strings(text, (" signext", " zeroext"), lambda piece: _EXTENSION.sub("", piece))
+    if arch == "riscv64" or system in (MACOS, WINDOWS):
+        text = _shim_va_family(text)
     if arch == "riscv64":
-        text = _distrust_bytes(_shim_va_family(text), chars)
+        text = _distrust_bytes(text, chars)
     return Legalised(text=text, builtins=frozenset(_symbols(text, _BUILTIN)))
 
 

@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Literal
 
 from visget.errors import UnsupportedError
+from visget.installer.systems import LINUX, MACOS, WINDOWS
 from visget.installer.target import Target
 
-Kind = Literal["lld", "gnu", "driver"]
+Kind = Literal["lld", "gnu", "driver", "macho", "coff"]
 
 _TIMEOUT = 30.0
 # Newest first. Before 15, lld cannot merge the attributes of RISC-V objects that today's LLVM writes.
@@ -35,7 +36,8 @@ class Linker:
     """A program that links shared libraries."""
 
     kind: Kind
-    """Which options it takes: ``lld``, ``gnu`` (GNU ld), or ``driver`` (a C compiler that passes them on)."""
+    """Which options it takes: ``lld``, ``gnu`` (GNU ld), ``driver`` (a C compiler that passes them on), or
+    ``macho`` and ``coff``, which are zig's for macOS and Windows."""
     command: tuple[str, ...]
     """The program and what comes before its options."""
     version: str
@@ -65,6 +67,8 @@ def find_linker(preference: str | None, target: Target) -> Linker | None:
         UnsupportedError: the one that was asked for does not exist or cannot link for `target`.
     """
     wanted = (preference or "auto").strip()
+    if target.system in (MACOS, WINDOWS):
+        return _foreign(wanted, target)
     if wanted == "none":
         return None
     kinds = {"lld": _system_lld, "ld": _system_ld, "cc": _driver, "zig": _zig_lld}
@@ -88,6 +92,21 @@ def find_linker(preference: str | None, target: Target) -> Linker | None:
             "`pip install ziglang` brings a linker for every target",
         )
     return linker
+
+
+def _foreign(wanted: str, target: Target) -> Linker:
+    """Return zig's linker for macOS or Windows; only that one can be had everywhere."""
+    zig = zig_program() if wanted in ("auto", "zig", "ziglang") else None
+    version = _version_of((str(zig),), "version").strip() if zig else ""
+    if not version:
+        raise UnsupportedError(
+            f"libraries for {target.platform} are linked by the Python package ziglang, which "
+            f"{'is not there' if wanted in ('auto', 'zig', 'ziglang') else 'is not what --linker says'}",
+            hint="pip install 'visget[author]', and leave VISGET_LINKER alone",
+        )
+    if target.system == MACOS:
+        return Linker(kind="macho", command=(str(zig),), version=f"zig {version}")
+    return Linker(kind="coff", command=(str(zig), "lld-link"), version=f"lld-link of zig {version}")
 
 
 def _system_lld(target: Target) -> Linker | None:
@@ -130,7 +149,7 @@ def _usable(linker: Linker | None, target: Target) -> Linker | None:
     if linker is None:
         return None
     if linker.kind != "lld":
-        return linker if target.arch == os.uname().machine else None
+        return linker if target.system == LINUX and target.arch == os.uname().machine else None
     major = _VERSION.search(linker.version)
     if target.arch == "riscv64" and (major is None or int(major[1]) < _RISCV_LLD):
         return None

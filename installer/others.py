@@ -20,6 +20,7 @@ from visget.format.package import VerifiedPackage
 from visget.installer.binding import Binding, bound_name, check_types, soname_of, tag_of
 from visget.installer.documents import EXPORTS_FILE, Beside, read_exports
 from visget.installer.plan import Dependency, Plan
+from visget.installer.systems import CONVENTIONS
 
 _MODULES = "lib/pkgconfig/"
 
@@ -29,6 +30,7 @@ class Others:
 
     def __init__(self, made: Plan, verified: VerifiedPackage, store: Store) -> None:
         self._store = store
+        self._suffix = CONVENTIONS[made.target.system].suffix
         self._uses = {use.package: use.symbols for use in verified.package.manifest.uses}
         self.separate = [one for one in made.dependencies if one.key is not None]
         self.merged = [one for one in made.dependencies if one.key is None]
@@ -49,7 +51,7 @@ class Others:
     def needs(self) -> tuple[Need, ...]:
         """What the store has to keep for the sake of the package."""
         return tuple(
-            Need(key_of(one), f"lib/{soname_of(one.name, key_of(one))}" if one in self.linked else "")
+            Need(key_of(one), f"lib/{soname_of(one.name, key_of(one), self._suffix)}" if one in self.linked else "")
             for one in self.separate
         )
 
@@ -63,7 +65,7 @@ class Others:
     def libraries(self) -> dict[str, list[str]]:
         """What their libraries call themselves, and the names that are taken from each."""
         return {
-            soname_of(one.name, key_of(one)): [bound_name(symbol, self._tags[one.name]) for symbol, _ in
+            soname_of(one.name, key_of(one), self._suffix): [bound_name(symbol, self._tags[one.name]) for symbol, _ in
                                                 self._uses[one.verified.package.manifest.name]]
             for one in self.linked
         }  # fmt: skip

@@ -16,12 +16,15 @@ import re
 from collections.abc import Iterable, Mapping
 
 from visget.errors import UnsupportedError
+from visget.format.imports import BUILT_INS
 from visget.installer.legalise import ARCHITECTURES, add_destructor, outside_strings
 from visget.installer.support_files import file_built_ins
 from visget.installer.support_parts import BuiltIn
 from visget.installer.support_process import process_built_ins
 from visget.installer.support_shims import shims
+from visget.installer.support_systems import system_built_ins
 from visget.installer.support_va import va_built_ins
+from visget.installer.systems import MACOS, NAMES, WINDOWS
 
 _DECLARED = re.compile(r"^declare [^\n]*?@([-\w$.]+)\(", re.MULTILINE)
 _OWN = re.compile(
@@ -32,10 +35,15 @@ _VISIBLE = re.compile(r"^define (?!internal |private )[^\n]*?@([-\w$.]+)\(", re.
 
 @functools.cache
 def built_ins(arch: str, libc: str) -> Mapping[str, BuiltIn]:
-    """Return the built-ins for `arch` with the C library `libc` ("gnu" or "musl"), by name."""
+    """Return the built-ins for `arch` with the C library `libc` ("gnu", "musl", or a system's name), by name."""
     if arch not in ARCHITECTURES:
         return {}
-    return va_built_ins(arch) | shims(arch) | file_built_ins(arch) | process_built_ins(arch, libc)
+    found = va_built_ins(arch, libc) | shims(arch, libc) | file_built_ins(arch) | process_built_ins(arch, libc)
+    if libc not in NAMES:
+        return found
+    known = NAMES[libc].built_ins
+    kept = {name: part for name, part in found.items() if name in known or name not in BUILT_INS}
+    return kept | system_built_ins(libc)
 
 
 def with_support(text: str, arch: str, libc: str, wanted: Iterable[str]) -> str:
@@ -44,7 +52,7 @@ def with_support(text: str, arch: str, libc: str, wanted: Iterable[str]) -> str:
     Raises:
         UnsupportedError: a built-in is not known to this version of visget.
     """
-    parts = _closure(built_ins(arch, libc), wanted, arch)
+    parts = _closure(built_ins(arch, libc), wanted, f"{arch}-{libc}" if libc in NAMES else arch)
     if not parts:
         return text
     names = "|".join(re.escape(name) for name in sorted(parts))
@@ -55,7 +63,7 @@ def with_support(text: str, arch: str, libc: str, wanted: Iterable[str]) -> str:
     # What the module shows to others takes the C library's place for its own calls too, as in any program.
     missing = externals.keys() - set(_DECLARED.findall(text)) - set(_VISIBLE.findall(text))
     support = "".join(part.text for _, part in sorted(parts.items()))
-    if arch == "aarch64":
+    if (arch == "aarch64" and libc != MACOS) or libc == WINDOWS:
         # Nobody extends small integers there (visget.installer.legalise).
         support = support.replace(" signext", "")
         externals = {name: line.replace(" signext", "") for name, line in externals.items()}
@@ -66,13 +74,13 @@ def with_support(text: str, arch: str, libc: str, wanted: Iterable[str]) -> str:
     return f"{text.rstrip()}\n{support}\n{lines}"
 
 
-def _closure(library: Mapping[str, BuiltIn], wanted: Iterable[str], arch: str) -> dict[str, BuiltIn]:
+def _closure(library: Mapping[str, BuiltIn], wanted: Iterable[str], where: str) -> dict[str, BuiltIn]:
     found: dict[str, BuiltIn] = {}
     pending = sorted(wanted)
     unknown = [name for name in pending if name not in library]
     if unknown:
         raise UnsupportedError(
-            f"the package needs the VIS built-in {unknown[0]}, which this version of visget does not have for {arch}",
+            f"the package needs the VIS built-in {unknown[0]}, which this version of visget does not have for {where}",
             hint="install a newer visget, or ask the author for a version of the package that does without it",
             details={"builtins": unknown},
         )

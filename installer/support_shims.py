@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from visget.installer.legalise import VA_FAMILY
 from visget.installer.support_parts import BuiltIn, declare
+from visget.installer.systems import MACOS, WINDOWS
 
-POINTER_LISTS = frozenset(["riscv64"])
-"""The architectures whose va_list is a pointer."""
+POINTER_LISTS = frozenset(["riscv64", MACOS, WINDOWS])
+"""The architectures, and the systems, whose va_list is a pointer."""
 
 _I32 = "signext i32"
 _PARAMETERS = {
@@ -37,9 +38,9 @@ _PARAMETERS = {
 }
 
 
-def shims(arch: str) -> dict[str, BuiltIn]:
-    """Return the adapters that `arch` needs."""
-    if arch not in POINTER_LISTS:
+def shims(arch: str, libc: str) -> dict[str, BuiltIn]:
+    """Return the adapters that `arch` needs with the C library `libc`."""
+    if not POINTER_LISTS & {arch, libc}:
         return {}
     return {f"__vis_{name}": _shim(name, *_PARAMETERS[name]) for name in VA_FAMILY}
 

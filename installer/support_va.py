@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from visget.installer.support_parts import BuiltIn, declare
+from visget.installer.systems import MACOS, WINDOWS
 
 _WORD = "alwaysinline mustprogress nofree nosync nounwind willreturn uwtable"
 
@@ -217,13 +218,18 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {"x86_64": _X86_64, "aarch64": _AARCH6
 _MASK = declare("ptr", "llvm.ptrmask.p0.i64", "ptr, i64")
 
 
-def va_built_ins(arch: str) -> dict[str, BuiltIn]:
-    """Return the readers of variable arguments for `arch`."""
+def va_built_ins(arch: str, libc: str = "") -> dict[str, BuiltIn]:
+    """Return the readers of variable arguments for `arch` with the C library `libc`."""
+    texts = _TEXTS[arch]
+    if libc in (MACOS, WINDOWS):
+        # Apple puts every variable argument into memory, Windows has them put there by va_start: 8 bytes each. Where
+        # 16-byte ones lie is another matter, and those two readers are left out.
+        texts = {name: _RISCV64[name] for name in ("__vis_va_arg_gp", "__vis_va_arg_fp", "__vis_va_arg_pair")}
     return {
         name: BuiltIn(
             text=text,
             needs=("__vis_va_arg_gp",) if "@__vis_va_arg_gp(ptr %list)" in text and name != "__vis_va_arg_gp" else (),
             externals=_MASK if "@llvm.ptrmask" in text else {},
         )
-        for name, text in _TEXTS[arch].items()
+        for name, text in texts.items()
     }

@@ -1,6 +1,7 @@
 """What native code is made for: a platform, a processor, and the exact set of its features.
 
-A target is written ``host``, ``baseline``, or ``ARCH-linux-LIBC[:CPU[+FEATURE][,-FEATURE]]``; a bare x86-64 level
+A target is written ``host``, ``baseline``, or ``PLATFORM[:CPU[+FEATURE][,-FEATURE]]``, the platform being one like
+``aarch64-linux-musl`` or ``aarch64-macos``; a bare x86-64 level
 such as ``x86-64-v3`` stands for that processor on the host's platform. Invariant: two targets are equal exactly
 when their key() is equal, and native code made for one key never serves another. Features that are switched on
 come first and those that are switched off come last, so that "off" wins where LLVM lets one feature imply
@@ -15,13 +16,22 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from visget.errors import UnsupportedError
+from visget.installer.systems import system_of
 
 ARCHITECTURES = ("x86_64", "aarch64", "riscv64")
 """The processor families with a back end."""
 LIBCS = ("gnu", "musl")
 """The C libraries that a target can name: glibc and musl."""
-PLATFORMS = tuple(f"{arch}-linux-{libc}" for arch in ARCHITECTURES for libc in LIBCS)
+_TRIPLES = {f"{arch}-linux-{libc}": (arch, libc, f"{arch}-unknown-linux-{libc}")
+            for arch in ARCHITECTURES for libc in LIBCS}  # fmt: skip
+_TRIPLES |= {
+    "aarch64-linux-android": ("aarch64", "android", "aarch64-unknown-linux-android28"),
+    "aarch64-macos": ("aarch64", "macos", "aarch64-apple-macosx11.0.0-macho"),
+    "x86_64-windows": ("x86_64", "windows", "x86_64-pc-windows-gnu"),
+}
+PLATFORMS = tuple(_TRIPLES)
 """Every platform that code can be made for."""
+_OF_TRIPLE = {triple: (platform, libc) for platform, (_, libc, triple) in _TRIPLES.items()}
 
 # The features that the calling convention of the platform rests on; they are on whatever the processor's name says.
 _REQUIRED: dict[str, tuple[str, ...]] = {
@@ -64,19 +74,19 @@ class Target:
         return self.triple.split("-")[0]
 
     @property
-    def os(self) -> str:
-        """The operating system, ``linux``."""
-        return self.triple.split("-")[2]
+    def system(self) -> str:
+        """The operating system: ``linux``, ``android``, ``macos`` or ``windows``."""
+        return system_of(self.triple)
 
     @property
     def libc(self) -> str:
-        """The C library: ``gnu`` or ``musl``."""
-        return self.triple.split("-")[3]
+        """The C library: ``gnu`` or ``musl``; elsewhere the system's name stands for its own."""
+        return _OF_TRIPLE[self.triple][1] if self.triple in _OF_TRIPLE else self.triple.split("-")[3]
 
     @property
     def platform(self) -> str:
         """The short name of the platform, such as ``x86_64-linux-gnu``."""
-        return f"{self.arch}-{self.os}-{self.libc}"
+        return _OF_TRIPLE[self.triple][0] if self.triple in _OF_TRIPLE else self.triple
 
     @property
     def flattened(self) -> str:
@@ -157,10 +167,11 @@ def ordered_features(features: Iterable[str]) -> tuple[str, ...]:
 
 def make_target(arch: str, libc: str, cpu: str, features: Iterable[str] = ()) -> Target:
     """Return the target of these parts; what the platform's calling convention needs is added."""
-    if arch not in ARCHITECTURES or libc not in LIBCS:
+    triple = next((one[2] for one in _TRIPLES.values() if one[:2] == (arch, libc)), None)
+    if triple is None:
         raise ValueError(f"no back end for {arch!r} with {libc!r}")
     return Target(
-        triple=f"{arch}-unknown-linux-{libc}",
+        triple=triple,
         cpu=cpu,
         features=ordered_features((*_REQUIRED[arch], *features)),
     )
@@ -222,8 +233,8 @@ def _parse_platform(platform: str, shown: str) -> tuple[str, str]:
         del parts[1]
     parts[0] = _ALIASES.get(parts[0], parts[0])
     name = "-".join(parts)
-    if name in PLATFORMS:
-        return parts[0], parts[2]
+    if name in _TRIPLES:
+        return _TRIPLES[name][0], _TRIPLES[name][1]
     if _FOREIGN.search(name):
         raise no_back_end(shown)
     known = known_targets()

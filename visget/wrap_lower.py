@@ -15,7 +15,7 @@ import os
 from pathlib import Path
 
 from visget.files import atomic_write, translated
-from visget.installer.target import Target, baseline, parse_target
+from visget.installer.target import Target, baseline, no_back_end, parse_target
 from visget.toolchain.driver_resolve import Unit
 from visget.toolchain.irsymbols import is_bitcode
 
@@ -36,7 +36,10 @@ def build_target(text: str | None) -> Target:
     from visget.machine import libc_family
 
     host = baseline(os.uname().machine, libc_family() or "gnu")
-    return host if text is None else parse_target(text, host)
+    target = host if text is None else parse_target(text, host)
+    if target.system != "linux":
+        raise no_back_end(target.platform)  # for programs; libraries can be made for it
+    return target
 
 
 def objects_directory(cache: str | None) -> Path:

@@ -14,7 +14,7 @@ from native_code import EXPORTS, GENERIC, HOST_ARCH, IMPORTS, SIMPLE, cross_comp
 
 from visget.errors import CompileError, ResourceError, UnsupportedError
 from visget.format.imports import IMPORTS as ALLOWED
-from visget.installer import clibrary, elf, link, linkers
+from visget.installer import clibrary, elf, link_run, linkers
 from visget.installer.clibrary import LOADERS, host_libraries, locate, mapped_libraries, stand_ins
 from visget.installer.gate import gate_library, gate_object
 from visget.installer.link import find_linker, libc_identity, link_library
@@ -263,7 +263,7 @@ def test_programs_that_are_no_linkers_are_not_taken_for_one(tmp_path: Path) -> N
 
 
 def test_a_linker_that_hangs_or_vanishes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link, "_TIMEOUT", 0.3)
+    monkeypatch.setattr(link_run, "_TIMEOUT", 0.3)
     slow = tmp_path / "slow"
     slow.write_text("#!/bin/sh\nexec sleep 30\n", encoding="ascii")
     slow.chmod(0o755)

@@ -38,7 +38,7 @@ def test_a_platform_alone_is_its_baseline(platform: str) -> None:
 
 def test_parts_of_a_target() -> None:
     target = parse("aarch64-linux-musl:neoverse-n1")
-    assert (target.arch, target.os, target.libc, target.cpu) == ("aarch64", "linux", "musl", "neoverse-n1")
+    assert (target.arch, target.system, target.libc, target.cpu) == ("aarch64", "linux", "musl", "neoverse-n1")
     assert target.triple == "aarch64-unknown-linux-musl"
     assert str(target) == "aarch64-linux-musl:neoverse-n1"
 
@@ -67,6 +67,9 @@ def test_levels_stand_for_the_hosts_libc() -> None:
         ("x86_64-pc-linux-gnu", "x86_64-unknown-linux-gnu:x86-64:"),
         ("amd64-linux-gnu", "x86_64-unknown-linux-gnu:x86-64:"),
         ("arm64-linux-musl", "aarch64-unknown-linux-musl:generic:"),
+        ("aarch64-linux-android:cortex-a76", "aarch64-unknown-linux-android28:cortex-a76:"),
+        ("arm64-macos", "aarch64-apple-macosx11.0.0-macho:generic:"),
+        ("x86_64-windows:x86-64-v3", "x86_64-pc-windows-gnu:x86-64-v3:"),
         (" aarch64-linux-gnu:baseline+sve ", "aarch64-unknown-linux-gnu:generic:+sve"),
     ],
 )
@@ -82,8 +85,8 @@ def test_host_processor_on_another_libc_keeps_the_features_that_are_not_named() 
 @pytest.mark.parametrize(
     "text",
     [
-        "x86_64-windows-msvc", "x86_64-w64-mingw32", "aarch64-apple-darwin", "arm64-macos", "wasm32-wasi", "wasm64",
-        "x86_64-linux-android", "aarch64-linux-android:cortex-a76", "armv7-linux-gnueabihf", "i686-linux-gnu",
+        "x86_64-windows-msvc", "x86_64-w64-mingw32", "aarch64-apple-darwin", "x86_64-macos", "wasm32-wasi", "wasm64",
+        "x86_64-linux-android", "aarch64-windows", "aarch64-ios", "armv7-linux-gnueabihf", "i686-linux-gnu",
         "powerpc64le-linux-gnu", "s390x-linux-gnu", "riscv32-linux-gnu", "nvptx64-nvidia-cuda", "x86_64-freebsd",
     ],
 )  # fmt: skip
