@@ -137,7 +137,8 @@ def _prefix(
     project = place.published(name).project
     if not project.dependencies:
         return None
-    prefix = home / "prefix"
+    # Beside, not inside: what is loaded from a directory must be all that is in it.
+    prefix = home.with_name(f"{home.name}-prefix")
     shutil.rmtree(prefix, ignore_errors=True)
     (prefix / "lib").mkdir(parents=True)
     for dependency in project.dependencies:
