@@ -270,7 +270,7 @@ class Workbench:
             text = text.replace(old, new, 1)
         (place / "visget.toml").write_text(text, encoding="utf-8")
         project, user = read_project(place), self.shelf.user
-        user.visget("publish", user.json("build", place, "--output", place)["file"])
+        user.visget("publish", "--no-check", user.json("build", place, "--output", place)["file"])
         user.visget("install", str(project.package.name))
         return user.entry(str(project.package.name)), project
 
