@@ -348,6 +348,8 @@ def _uses(reader: Reader) -> tuple[Use, ...]:
 
 def _check_uses(manifest: Manifest, reader: Reader) -> None:
     needed = {Requirement.parse(text).name for text in manifest.dependencies}
+    if manifest.name in needed:
+        raise reader.fail("dependencies", "names the package itself")
     owners: dict[str, str] = {}
     for use in manifest.uses:
         if use.package not in needed:

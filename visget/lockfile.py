@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from visget.toolchain.toml_table import Table
 
 LOCK_NAME = "visget.lock"
+_DEPTH = 200
 _VERSION = 1
 _OWNERS_LIMIT = 64
 _HEADER = "# Written by `visget lock`: what `visget sync` installs, to the byte. Keep it under version control.\n"
@@ -138,6 +139,8 @@ def in_order(lock: Lock) -> tuple[LockedPackage, ...]:
     def visit(package: LockedPackage, trail: tuple[str, ...]) -> None:
         if package.name in trail:
             raise LockError(f"packages of the lock file need each other in a circle: {' -> '.join(trail)}")
+        if len(trail) >= _DEPTH:
+            raise LockError(f"{trail[0]} needs more than {_DEPTH} packages of the lock file through each other")
         for requirement in package.dependencies:
             other = lock.package(requirement.name)
             if other is None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from visget.registry.protocol import Release, Releases
 
+DEPTH = 200
+"""How many packages may need each other in a row."""
 _SHOWN = 8
 
 
@@ -109,9 +111,11 @@ def resolve(
     except ResolutionImpossible as error:
         name, needs = provider.failures[0] if provider.failures else _causes(error.causes)
         raise _explained(name, needs, catalogue, len(provider.failures)) from None
-    except ResolutionTooDeep:
+    except (ResolutionTooDeep, RecursionError) as error:
+        # The resolver follows who needs whom, and Python ends that after a thousand.
+        why = f"through more than {DEPTH} packages" if isinstance(error, RecursionError) else "within 10,000 attempts"
         raise ConflictError(
-            "no set of versions was found within 10,000 attempts",
+            f"no set of versions was found {why}",
             hint="narrow the requirements: name versions of the packages that have most of them",
         ) from None
     return tuple(_in_order(found.mapping, provider.pinned))
@@ -307,6 +311,8 @@ def in_order(needs: Mapping[str, Iterable[str]], labels: Mapping[str, str]) -> l
                 "other versions may do: visget install NAME==VERSION",
                 details={"circle": [labels[one] for one in circle]},
             )
+        if len(trail) >= DEPTH:
+            raise ConflictError(f"{labels[trail[0]]} needs more than {DEPTH} packages through each other")
         trail.append(name)
         for other in sorted(needs[name]):
             visit(other)

@@ -148,6 +148,7 @@ NEEDS = {"dependencies": ["lz4", "zlib"]}
         (NEEDS | {"uses": {"zlib": {"crc32": "i64 (i64)\x1b)"}}}, "control character"),
         (NEEDS | {"uses": {"zlib": {"crc.32": "i64 ()"}}}, "C identifiers"),
         (NEEDS | {"uses": {"png": {"crc32": "i64 ()"}}}, "not among the dependencies"),
+        ({"name": "own", "dependencies": ["own>=1"]}, "names the package itself"),
         ({"uses": {"zlib": {"crc32": "i64 ()"}}}, "not among the dependencies"),
         (NEEDS | {"uses": {"zlib": {"f": "i64 ()"}, "lz4": {"f": "i64 ()"}}}, "of lz4 and of zlib"),
         (NEEDS | {"uses": {"zlib": {"add": "i64 ()"}}}, "among the exports or the imports"),

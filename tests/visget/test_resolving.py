@@ -116,8 +116,8 @@ def test_a_dependency_that_is_not_there_any_more():
 
 
 def test_a_circle_is_shown():
-    shelf = Shelf({"a": {"1": ["b"]}, "b": {"2": ["c"]}, "c": {"3": ["a"]}})
-    with pytest.raises(ConflictError, match=r"in a circle: a 1 -> b 2 -> c 3 -> a 1$"):
+    shelf = Shelf({"a": {"1": ["b"]}, "b": {"2": ["d"]}, "d": {"3": ["a"]}})
+    with pytest.raises(ConflictError, match=r"in a circle: a 1 -> b 2 -> d 3 -> a 1$"):
         chosen(shelf, "a")
     with pytest.raises(ConflictError, match="in a circle: own 1 -> own 1"):
         chosen(Shelf({"own": {"1": ["own"]}}), "own")
@@ -157,6 +157,13 @@ def test_thousands_of_possibilities_end():
     packages = {f"p{n}": {str(v): [f"p{n + 1}=={v}"] for v in range(1, 21)} for n in range(8)}
     packages["p8"] = {"1": []}
     assert chosen(Shelf(packages), "p0") == [f"p{n} 1" for n in range(8, -1, -1)]
+
+
+@pytest.mark.parametrize("count", [300, 3000])
+def test_a_long_way_is_an_error(count):
+    packages = {f"p{n}": {"1": [f"p{n + 1}"]} for n in range(count)} | {f"p{count}": {"1": []}}
+    with pytest.raises(ConflictError, match="more than 200 packages"):
+        chosen(Shelf(packages), "p0")
 
 
 def test_in_order():
