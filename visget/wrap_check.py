@@ -7,6 +7,8 @@ do not concern a program, which is made for one machine. Guide: docs/guides/buil
 
 from __future__ import annotations
 
+import sys
+
 from visget.errors import BuildError
 from visget.format.findings import Finding, errors
 from visget.format.lines import extract_lines, strip_debug
@@ -27,30 +29,38 @@ RULES = frozenset(
 )  # fmt: skip
 """The rules that programs are held to."""
 
+WARNINGS = frozenset(["VIS-508", "VIS-511"])
+"""The rules of which a program's author is told: what may, but need not, be meant otherwise."""
+
 _SHOWN = 20
 
 
 def check_unit(text: str, origin: str) -> None:
     """Refuse the unit of neutral LLVM IR `text`, with its line tables, when a program of it would not be right.
 
+    What is only doubtful is told on standard error, as compilers do.
+
     Raises:
         BuildError: a rule is broken.
     """
     found = program_findings(text)
-    if not found:
-        return
-    shown = [_line(finding, origin) for finding in found[:_SHOWN]]
-    if len(found) > _SHOWN:
-        shown.append(f"and {len(found) - _SHOWN} more")
-    raise BuildError("\n".join(shown), hint=found[0].remedy, details={"findings": [f.as_dict() for f in found]})
+    refused = errors(found)
+    if refused:
+        shown = [_line(finding, origin) for finding in refused[:_SHOWN]]
+        if len(refused) > _SHOWN:
+            shown.append(f"and {len(refused) - _SHOWN} more")
+        facts = [finding.as_dict() for finding in refused]
+        raise BuildError("\n".join(shown), hint=refused[0].remedy, details={"findings": facts})
+    for finding in found[:_SHOWN]:
+        sys.stderr.write(f"visget-cc: warning: {_line(finding, origin)}\n")
 
 
 def program_findings(text: str) -> list[Finding]:
-    """Return what the rules for programs find in the unit `text`."""
+    """Return what the rules for programs find in the unit `text`: errors and warnings."""
     lines = extract_lines(text)
     final = text_of(parse_text(strip_debug(text)))
     found = check_module(final, exports=(), lines=lines, program=True)
-    return [finding for finding in errors(found) if finding.rule in RULES]
+    return [finding for finding in found if finding.rule in (RULES if finding.severity == "error" else WARNINGS)]
 
 
 def _line(finding: Finding, origin: str) -> str:

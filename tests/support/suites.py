@@ -52,7 +52,10 @@ _FLAG = re.compile(
 _ARGUMENTS = {"31_args": ("arg1", "arg2", "arg3", "arg4", "arg5")}
 
 
-INVALID: dict[str, str] = {}
+INVALID = {
+    "frame-address": "compares the frame addresses of two functions, which inlining changes",
+    "pr68264": "expects errno of mathematical functions, though math_errhandling lacks MATH_ERRNO (VIS-511 warns)",
+}
 """Programs that do not say what they mean to say, by name, with the reason; they count as skipped."""
 
 

@@ -74,3 +74,11 @@ def test_a_member_of_an_archive_that_is_not_taken_does_not_matter(bench) -> None
 def test_programs_may_do_what_packages_may_not(bench) -> None:
     bench.good("fine.c", "-o", "fine")
     assert bench.program("fine") == "1 1 0 2.5\n"
+
+
+def test_what_is_doubtful_is_told_and_linked(bench) -> None:
+    bench.write({"errno.c": "#include <errno.h>\n#include <math.h>\nint main(int n, char **v) {\n"
+                 "    double x = log(n - 2);\n    return errno == EDOM && x < 0;\n}\n"})  # fmt: skip
+    # Objects are kept between calls, and what was told of them is not told again: here each time has its own.
+    ran = bench.good("errno.c", "-lm", "-o", "errno", VISGET_CACHE_DIR=str(bench.root / "cache"))
+    assert "errno.c:5: [VIS-511] in main(): errno is read in a function that calls log" in ran.err
