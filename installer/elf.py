@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from visget.errors import FormatError
+from visget.errors import FormatError, UnsupportedError
 
 ET_REL, ET_DYN = 1, 3
 SHT_SYMTAB, SHT_RELA, SHT_DYNAMIC, SHT_NOBITS, SHT_REL, SHT_DYNSYM, SHT_GROUP = 2, 4, 6, 8, 9, 11, 17
@@ -223,3 +223,19 @@ def _text(strings: bytes, offset: int, what: str) -> str:
         raise FormatError(f"a {what}'s name lies outside its string table in the ELF file")
     # Names that are not ASCII are shown escaped; no list of allowed names has one.
     return strings[offset:end].decode("ascii", "backslashreplace")
+
+
+def check_needs_no_linker(content: bytes, label: str) -> None:
+    """Refuse an object that LLVM's linker in memory would load wrongly.
+
+    Raises:
+        UnsupportedError: there are constructors or thread-local variables.
+    """
+    sections = {section.name for section in read_elf(content).sections}
+    for what, names in NEEDS_LINKER.items():
+        if any(section.startswith(names) for section in sections):
+            raise UnsupportedError(
+                f"{label} has {what}, which only work in a linked library, and there is no linker",
+                where=label,
+                hint="install a linker: Debian's lld or binutils, or pip install 'visget[author]'",
+            )

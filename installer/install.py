@@ -19,7 +19,7 @@ from typing import NamedTuple
 from visget.cache.entry import NativeEntry
 from visget.cache.store import Store
 from visget.digest import Digest
-from visget.errors import RefusedError, UnsupportedError
+from visget.errors import RefusedError
 from visget.failpoint import failpoint
 from visget.files import translated
 from visget.format.package import VerifiedPackage
@@ -30,7 +30,7 @@ from visget.installer.binding import bound_name, soname_of, tag_of
 from visget.installer.compile import PIPELINE, TooSlowError, compile_package, compiler_identity
 from visget.installer.detect import host_target
 from visget.installer.documents import documents
-from visget.installer.elf import NEEDS_LINKER, read_elf
+from visget.installer.elf import check_needs_no_linker
 from visget.installer.gate import Promise, gate_library, gate_object
 from visget.installer.gate_systems import gate_import_library
 from visget.installer.limits import DEFAULT_LIMITS, Limits, answer_limits
@@ -357,22 +357,9 @@ class _Build:
         return linked
 
     def _check_needs_no_linker(self, content: bytes) -> None:
-        """Refuse code that LLVM's linker in memory would load wrongly; code for elsewhere is never loaded here.
-
-        Raises:
-            UnsupportedError: there are constructors or thread-local variables.
-        """
-        target = self._plan.target
-        if not target.runs_on(host_target()):
-            return
-        sections = {section.name for section in read_elf(content).sections}
-        for what, names in NEEDS_LINKER.items():
-            if any(section.startswith(names) for section in sections):
-                raise UnsupportedError(
-                    f"{self._plan.label} has {what}, which only work in a linked library, and there is no linker",
-                    where=self._plan.label,
-                    hint="install a linker: Debian's lld or binutils, or pip install 'visget[author]'",
-                )
+        """Refuse what only a linked library makes work; code for elsewhere is never loaded here."""
+        if self._plan.target.runs_on(host_target()):
+            check_needs_no_linker(content, self._plan.label)
 
     def _check_answers(self, native: Path) -> int:
         """Return how many vectors the fresh code has reproduced."""
