@@ -10,7 +10,11 @@ import re
 
 from upstreamkit import FAILED, NATIVE, OURS, PASSED, Suite, Workbench
 
-FLAGS = ["-DZSTD_DISABLE_ASM", "-DZSTD_LEGACY_SUPPORT=0", "-DXXH_NAMESPACE=ZSTD_", "-DZSTD_MULTITHREAD"]
+FLAGS = [
+    "-DZSTD_DISABLE_ASM", "-DZSTD_LEGACY_SUPPORT=0", "-DXXH_NAMESPACE=ZSTD_", "-DZSTD_MULTITHREAD",
+    "-DDYNAMIC_BMI2=0", "-DZSTD_TRACE=0",
+]  # fmt: skip
+"""As the package is compiled. The last two decide what is in a context, and upstream sets them for some processors."""
 VARIANT = {
     'name = "zstd"': 'name = "zstd-experimental"\nlibrary = "zstd"',
     "[build.defines]": "[build.defines]\nZSTD_MULTITHREAD = true\nZSTD_STATIC_LINKING_ONLY = true\n"
