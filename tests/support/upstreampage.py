@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+TESTS = ROOT / "tests" / "upstream"
 PAGE = ROOT / "docs" / "upstream-tests.md"
 HEAD = """\
 # Upstream's own tests
@@ -54,6 +55,10 @@ def page(files: list[Path]) -> str:
     for library, suite in sorted(suites):
         note = suites[library, suite]
         lines.append(f"| {library} | {suite} | {note['tests']} | {note['native']} | {note['visget']} |")
+    known = {library.replace("-", "_") for library, _ in suites}
+    waiting = sorted(path.stem[5:] for path in TESTS.glob("test_*.py") if path.stem[5:] not in known)
+    if waiting:
+        lines += ["", f"No result of these is on this page: {', '.join(waiting)}."]
     lines += ["", "## What does not pass, on both sides", "", "| library | test | why |", "|---|---|---|"]
     for library, suite in sorted(suites):
         lines += [f"| {library} | {test} | {why} |" for test, why in sorted(suites[library, suite]["known"].items())]
