@@ -1,6 +1,7 @@
 """Public suites of C programs through ``visget cc``: equal to a native build, or refused; never wrong.
 
-The complete suites take long; every run takes the same forty programs on each architecture. docs/conformance.md has the
+The complete suites take long; every run takes the same forty programs on x86-64 and AArch64 (for RISC-V, zig would have
+to make its C library first). docs/conformance.md has the
 table.
 """
 
@@ -35,6 +36,7 @@ ARCHITECTURES = [
     pytest.param("aarch64", marks=pytest.mark.cross),
     pytest.param("riscv64", marks=pytest.mark.cross),
 ]
+SHORT = [*ARCHITECTURES[:2], pytest.param("riscv64", marks=[pytest.mark.cross, pytest.mark.long])]
 RUNNER = Path(suiterun.__file__)
 
 
@@ -59,7 +61,7 @@ def _run(tmp_path: Path, *words: str) -> tuple[list[dict[str, str]], str]:
     return [json.loads(line) for line in results.read_text().splitlines()], done.stdout
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", SHORT)
 def test_forty_programs_do_the_same_as_natively(tmp_path, arch) -> None:
     _need(arch, tcc_programs)
     names = "|".join(FORTY)
