@@ -267,7 +267,7 @@ def test_row_37_colours_of_a_compiler_stay_and_nothing_else():
         (("path", EVIL), EXIT_USAGE),
         (("key", "new", EVIL), EXIT_USAGE),
         (("yank", "tiny==1.0", "--reason", EVIL), EXIT_USAGE),
-        (("registry", "add", "shop", EVIL), EXIT_REGISTRY),
+        (("registry", "add", "shop", EVIL), EXIT_USAGE),
         (("trust", "pin", EVIL, EVIL), EXIT_USAGE),
         (("lock", EVIL), EXIT_USAGE),
     ],

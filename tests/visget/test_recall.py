@@ -85,8 +85,9 @@ def test_nothing_heavy_is_loaded(place):
         "done = visget.api.install('tiny')\n"
         "print(done.version, [name for name in sys.argv[1:] if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code, *HEAVY], env=place.environ, capture_output=True, text=True,
-                          check=True)  # fmt: skip
+    # Not in the checkout: Python would take its visget, not the one that installed and remembers.
+    done = subprocess.run([sys.executable, "-c", code, *HEAVY], env=place.environ, cwd=place.root, capture_output=True,
+                          text=True, check=True)  # fmt: skip
     assert done.stdout == "1.0 []\n"
 
 
