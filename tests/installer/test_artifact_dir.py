@@ -76,7 +76,7 @@ int main(void) { return top_sum(10) == 41 ? 0 : 1; }
 
 @pytest.mark.cross
 @pytest.mark.parametrize("arch", ["x86_64", "aarch64", "riscv64"])
-@pytest.mark.parametrize("libc", ["gnu", "musl"])
+@pytest.mark.parametrize("libc", ["gnu", pytest.param("musl", marks=pytest.mark.long)])
 def test_a_program_is_linked_with_a_copy_and_runs(tmp_path, arch, libc):
     emulator = qemu(arch)
     shop = shop_for(tmp_path, baseline(arch, libc))

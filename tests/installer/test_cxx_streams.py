@@ -162,7 +162,12 @@ FOREIGN = [pytest.mark.cross, pytest.mark.long]
 
 
 @pytest.mark.parametrize(
-    "arch", ["x86_64", pytest.param("aarch64", marks=FOREIGN), pytest.param("riscv64", marks=FOREIGN)]
+    "arch",
+    [
+        pytest.param("x86_64", marks=pytest.mark.long),
+        pytest.param("aarch64", marks=FOREIGN),
+        pytest.param("riscv64", marks=FOREIGN),
+    ],
 )
 def test_the_library_works(arch: str, made: Package, tmp_path: Path) -> None:
     library = library_of(made, arch, tmp_path)

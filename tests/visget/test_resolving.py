@@ -159,7 +159,7 @@ def test_thousands_of_possibilities_end():
     assert chosen(Shelf(packages), "p0") == [f"p{n} 1" for n in range(8, -1, -1)]
 
 
-@pytest.mark.parametrize("count", [300, 3000])
+@pytest.mark.parametrize("count", [300, pytest.param(3000, marks=pytest.mark.long)])
 def test_a_long_way_is_an_error(count):
     packages = {f"p{n}": {"1": [f"p{n + 1}"]} for n in range(count)} | {f"p{count}": {"1": []}}
     with pytest.raises(ConflictError, match="more than 200 packages"):
