@@ -1,7 +1,7 @@
 """Public suites of C programs through ``visget cc``: equal to a native build, or refused; never wrong.
 
-The complete suites take long; every run takes the same forty programs on x86-64 (for others, zig would have to make its C
-library first). docs/conformance.md has the table.
+The complete suites take long; every run takes the same forty programs on x86-64 (for others, zig would have to make its
+C library first). docs/conformance.md has the table.
 """
 
 from __future__ import annotations
