@@ -13,7 +13,6 @@ from bench.plain import LIBC, POINTER, SIZE, Call, Sink, bound, call, callback, 
 from visget.runtime.library import Library
 
 _MIB = 1 << 20
-_YAML_UTF8 = 1
 
 
 def cjson_cases(*, quick: bool) -> list[Case]:

@@ -143,12 +143,7 @@ def read_directory(place: Path) -> ArtifactDirectory | None:
 
 
 def _encode(made: ArtifactDirectory) -> bytes:
-    return dumps(
-        {
-            "format": FORMAT, "name": made.name, "version": made.version, "target": made.target,
-            "packages": list(made.packages), "files": dict(made.files),
-        }
-    )  # fmt: skip
+    return dumps({"format": FORMAT, **{key: value for key, value in made.as_dict().items() if key != "path"}})
 
 
 def _contents(entry: NativeEntry, receipt: Receipt, store: Store) -> tuple[dict[str, bytes], list[str]]:

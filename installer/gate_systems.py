@@ -71,7 +71,7 @@ def gate_foreign_object(data: bytes, promise: Promise) -> frozenset[str]:
     """
     windows = promise.target.system == WINDOWS
     try:
-        found, defined, undefined = _coff_object(data, promise) if windows else _macho_object(data, promise)
+        found, defined, undefined = _coff_object(data) if windows else _macho_object(data, promise)
     except FormatError as error:
         raise broken("object file", promise, [error.message]) from error
     found += _visible(defined, promise)
@@ -174,7 +174,7 @@ def _macho_head(
     return found
 
 
-def _coff_object(data: bytes, promise: Promise) -> tuple[list[str], frozenset[str], frozenset[str]]:
+def _coff_object(data: bytes) -> tuple[list[str], frozenset[str], frozenset[str]]:
     file = pe.read_coff(data)
     found = [] if file.machine == pe.AMD64 else [f"it is for another processor ({file.machine:#x})"]
     found += _pe_sections(file.sections, _COFF_SECTION)

@@ -17,32 +17,6 @@ from visget.format.platform_iso import ISO
 LINUX, ANDROID, MACOS, WINDOWS = "linux", "android", "macos", "windows"
 
 _ISO = frozenset(name for _, names in ISO for name in names.split())
-_COMPLEX = frozenset(
-    [
-        "cabs",
-        "carg",
-        "cimag",
-        "creal",
-        "cacos",
-        "cacosh",
-        "casin",
-        "casinh",
-        "catan",
-        "catanh",
-        "ccos",
-        "ccosh",
-        "cexp",
-        "clog",
-        "conj",
-        "cproj",
-        "csin",
-        "csinh",
-        "csqrt",
-        "ctan",
-        "ctanh",
-        "cpow",
-    ]
-)
 # What visget writes for each of them: their tables of float classes, and the name of assert's helper, differ.
 _CLASSES = frozenset(["__fpclassify", "__fpclassifyf", "__signbit", "__signbitf"])
 _WRITTEN = _CLASSES | {"__assert_fail", "bcmp"}

@@ -11,7 +11,7 @@ import importlib.metadata
 import json
 import re
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -235,7 +235,12 @@ def _identity(frontend: Frontend) -> str:
         ziglang = "unknown"
     known = (str(frontend.library), str(OWN), str(OVERLAY))
     flags = [re.sub("|".join(map(re.escape, known)), "", flag) for flag in _flags(frontend)]
-    own = {path.relative_to(OWN.parent).as_posix(): path for root in (OWN, OVERLAY) for path in _below(root)}
+    own = {
+        path.relative_to(OWN.parent).as_posix(): path
+        for root in (OWN, OVERLAY)
+        for path in root.rglob("*")
+        if path.is_file()
+    }
     facts: Mapping[str, object] = {
         "format": _FORMAT,
         "epoch": BITCODE_EPOCH,
@@ -245,8 +250,3 @@ def _identity(frontend: Frontend) -> str:
         "files": {name: str(digest_bytes(path.read_bytes())) for name, path in sorted(own.items())},
     }
     return str(digest_bytes(json.dumps(facts, sort_keys=True).encode()))[:32]
-
-
-def _below(root: Path) -> Iterable[Path]:
-    found: Sequence[Path] = [path for path in root.rglob("*") if path.is_file()]
-    return found

@@ -150,14 +150,14 @@ def _packages(
         )
     roots = [one for one in wanted if one.name not in own]
     roots += [
-        Requirement.parse(text)
-        for one in own.values()
-        for text in one.package.manifest.dependencies
-        if Requirement.parse(text).name not in own
+        one
+        for item in own.values()
+        for one in map(Requirement.parse, item.package.manifest.dependencies)
+        if one.name not in own
     ]
     found = dict(own)
     if roots:
-        found |= _obtained(roots, own.keys(), registry, settings, progress, project)
+        found |= _obtained(roots, registry, settings, progress, project)
     order = in_order(
         {name: [one for one in needed(item.package) if one in found] for name, item in found.items()},
         {name: f"{name} {item.package.manifest.version}" for name, item in found.items()},
@@ -168,9 +168,8 @@ def _packages(
 
 
 def _obtained(
-    roots: Sequence[Requirement], own: object, registry: str | None, settings: Settings, progress: Progress,
-    project: Project,
-) -> dict[str, VerifiedPackage]:  # fmt: skip
+    roots: Sequence[Requirement], registry: str | None, settings: Settings, progress: Progress, project: Project
+) -> dict[str, VerifiedPackage]:
     try:
         location = settings.location(registry)
     except VisgetError as error:

@@ -40,8 +40,6 @@ class Inputs(NamedTuple):
     entries: tuple[Entry, ...]
     shared: tuple[str, ...]
     """The shared libraries of this build, as they were found."""
-    cxx: bool
-    """Whether the C++ run-time library was asked for by name."""
 
 
 def gather(command: Command, compiled: dict[int, str]) -> Inputs:
@@ -67,7 +65,6 @@ def gather(command: Command, compiled: dict[int, str]) -> Inputs:
         words=tuple(gathering.words),
         entries=tuple(gathering.entries),
         shared=tuple(gathering.shared),
-        cxx=gathering.cxx,
     )
 
 
@@ -81,7 +78,6 @@ class _Gathering:
         self.words: list[Word] = []
         self.entries: list[Entry] = []
         self.shared: list[str] = []
-        self.cxx = False
 
     def flag(self, flag: str) -> None:
         for word in linker_words(flag) or [flag]:
@@ -100,8 +96,7 @@ class _Gathering:
             self.words.append(Word(f"-l{name}"))
             return
         if name in _CXX_LIBRARY:
-            self.cxx = True
-            return
+            return  # the names that are missing say what is needed of it
         for path in self._candidates(name):
             if path.is_file():
                 known = len(self.shared)

@@ -44,7 +44,7 @@ _CXX_PREFIXES = ("_Z", "__cxa_", "__gxx_personality_v0", "__dynamic_cast", "vis_
 _SHOWN = 20
 
 
-def link(command: Command, settings: WrapSettings, compiled: dict[int, str], scratch: Path, *, cxx: bool) -> int:
+def link(command: Command, settings: WrapSettings, compiled: dict[int, str], scratch: Path) -> int:
     """Link what `command` asks for and return the exit status.
 
     Raises:

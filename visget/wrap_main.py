@@ -95,7 +95,7 @@ def _compiler(tool: str, arguments: Sequence[str], settings: WrapSettings) -> Ca
     for note in command.notes:
         _note(tool, note, settings)
     if command.mode == "query" or not command.inputs:
-        status = _query(tool, command, settings)
+        status = _query(command, settings)
         return Call(tool=tool, argv=tuple(arguments), kind="query", status=status)
     scratch = _scratch(settings)
     try:
@@ -138,7 +138,7 @@ def _run(tool: str, arguments: Sequence[str], command: Command, setting: Setting
     sys.stderr.flush()
     from visget.wrap_link import link  # only a link needs more than clang
 
-    status = link(command, settings, compiled, Path(setting.scratch), cxx=tool == "c++")
+    status = link(command, settings, compiled, Path(setting.scratch))
     kind = "relocatable" if command.has("-r") else "shared" if command.has("-shared") else "program"
     return Call(
         tool=tool, argv=tuple(arguments), kind=kind, inputs=tuple(item.text for _, item in sources),
@@ -177,7 +177,7 @@ def _compile(
     )  # fmt: skip
 
 
-def _query(tool: str, command: Command, settings: WrapSettings) -> int:
+def _query(command: Command, settings: WrapSettings) -> int:
     """Answer a question about the compiler, or pass it to the program that knows the answer."""
     asked = command.query
     if any(query in _TARGET_QUERIES for query in asked):

@@ -46,7 +46,6 @@ from visget.format.prototypes import (
     Void,
 )
 
-_CODES = {(1, True): "b", (2, True): "h", (4, True): "i", (8, True): "q"}
 _CTYPES: dict[tuple[int, bool], Any] = {
     (1, True): ctypes.c_int8, (1, False): ctypes.c_uint8, (2, True): ctypes.c_int16, (2, False): ctypes.c_uint16,
     (4, True): ctypes.c_int32, (4, False): ctypes.c_uint32, (8, True): ctypes.c_int64, (8, False): ctypes.c_uint64,
